@@ -49,10 +49,13 @@ def item(text: str, id_: str) -> str:
     return "\n".join([f"- {first}", *(f"  {line}" if line else "" for line in others)]) + "\n"
 
 
-def blocks_of(text: str, titles: Collection[str] = ()) -> Iterator[tuple[str, str, str | None, int, int]]:
+def blocks_of(
+    text: str, titles: Collection[str] = (), *, headings: bool = False
+) -> Iterator[tuple[str, str, str | None, int, int]]:
     """The blocks of a page, whoever wrote it: the section, what is said, whose id, first and last line.
 
-    A heading of the first order is a section like one of the second, unless it is one of the page's `titles`.
+    A heading of the first order is a section like one of the second, unless it is one of the page's `titles`;
+    with `headings` each is a block that says nothing too.
     """
     whole = plain(text)
     section, line, at = "", 1, 0
@@ -61,7 +64,9 @@ def blocks_of(text: str, titles: Collection[str] = ()) -> Iterator[tuple[str, st
         line, at = line + whole.count("\n", at, block.start()), block.start()
         if block["heading"]:
             heading = unescaped(block[0].lstrip("#").strip(_BLANKS))
-            section = section if block[0][1] == " " and heading.strip().casefold() in own else heading
+            if block[0][1] != " " or heading.strip().casefold() not in own:
+                section = heading
+                yield from [(section, "", None, line, line)] * headings
             continue
         lines = block[0].split("\n")
         if block["item"]:

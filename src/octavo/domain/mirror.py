@@ -23,10 +23,14 @@ from octavo.errors import BadFile, BadInput
 
 Action = Literal["remember", "revise", "forget"]
 _CREATED, _COUNTED = "created_at", "times_invoked"
+_FIRST = ("name", _CREATED, _COUNTED)  # of a behaviour
 _FRONT = ("page", "updated", "episodes")
+_MARKS = "octavo-"
 _MARK = re.compile(r"\s?\^([A-Za-z0-9][A-Za-z0-9_.:@-]{0,95})")
 _HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
 _CAPABILITY = re.compile(r"^## Capability[ \t]*\n+(.+?)(?=\n\s*\n|\n#|\Z)", re.MULTILINE | re.DOTALL)
+# A comment of the first level of YAML, outside of quotes: no reader keeps it.
+_COMMENT = re.compile(r"^(?:#|[^\s'\"#\n][^'\"\n]*\s#).*", re.MULTILINE)
 _OWN, _METADATA, _OTHERS = ("name", "description"), "metadata", "front"
 _LONGEST_DESCRIPTION = 1024
 TAUGHT = Place(path="behaviors.json", form="behaviors", kind="skill", category=BEHAVIOR)
@@ -62,7 +66,7 @@ def _page(name: str, memories: Sequence[Memory]) -> str:
     """A page with its front matter: where its memories rest on episodes, of how many, and until when."""
     sections: dict[str, list[str]] = {"": []}
     for memory in memories:
-        sections.setdefault(_section(memory), []).append(blocks.item(memory.text, memory.id))
+        sections.setdefault(section_of(memory), []).append(blocks.item(memory.text, memory.id))
     episodes = {id_ for memory in memories for id_ in memory.linked("evidence")}
     days = [str(memory.data.get("last_seen", ""))[:10] for memory in memories]
     learned = {"updated": max(days), "episodes": len(episodes)} if episodes and any(days) else {}
@@ -78,7 +82,11 @@ def title_of(page: str) -> str:
     return page.replace("_", " ").capitalize()
 
 
-def _section(memory: Memory) -> str:
+def _titles(place: Place, front: Mapping[str, Any]) -> list[str]:
+    return [title_of(place.page), title_of(str(front.get("page", "")))]
+
+
+def section_of(memory: Memory) -> str:
     """What a memory stands under on its page."""
     sections = {"fact": memory.data.get("section"), "canon": memory.category, "register": memory.topic}
     section = sections.get(memory.kind)
@@ -95,7 +103,7 @@ def _block(kind: str, section: str, text: str) -> dict[str, Any]:
 def says(place: Place, memory: Memory) -> dict[str, Any]:
     """What a file says of a memory, to be compared with what `read` finds there."""
     if place.form == "page":
-        return _block(place.kind, _section(memory), memory.text)
+        return _block(place.kind, section_of(memory), memory.text)
     (found,) = read(place, place.path, render(place, place.path, [memory], {}))
     return found.said
 
@@ -145,6 +153,37 @@ class Found(Struct, frozen=True, kw_only=True):
     first: dict[str, Any] = {}
 
 
+class Said(dict[str, Any]):
+    """What a file says as JSON or YAML, where 1 is neither 1.0 nor true."""
+
+    __hash__ = None
+
+    def __eq__(self, other: object) -> bool:
+        return json.dumps(self, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def asides(place: Place, data: bytes) -> set[str]:
+    """What a file says besides its memories, and no edit changes: fields of its head, and bare headings."""
+    fields, said = dict[str, Any](), set[str]()
+    if place.form == "behaviors":
+        for name, one in _json(data).items():
+            known = (*taught(name, one["actions"], one.get("description"))["data"].items(),)
+            fields |= {f"{name}: {k}": v for k, v in one.items() if k not in _FIRST and (k, v) not in known}
+    elif place.form in ("page", "skill"):
+        front, text = blocks.front_of(data.decode())
+        said, fields = {*_COMMENT.findall(blocks.plain(data.decode()).removesuffix(text))}, dict(front)
+    if place.form == "page":
+        listed = list(blocks.blocks_of(text, _titles(place, fields), headings=True))
+        below = {section for section, words, id_, *_ in listed if words or id_}
+        said |= {f"## {section}" for section, *_ in listed if section not in below}
+    elif place.form == "skill":
+        about, marks = fields.get("description"), fields.get(_METADATA)
+        fields = {"name": fields.get("name"), "description": None if isinstance(about, str) else about}
+        theirs = marks if isinstance(marks, Mapping) else {_METADATA: marks}
+        fields |= {k: v for k, v in theirs.items() if str(k).startswith(_MARKS) or marks is not theirs}
+    return said | {f"{key}: {value}" for key, value in fields.items() if value is not None}
+
+
 def read(place: Place, path: str, data: bytes) -> list[Found]:
     """What a person's file says, memory by memory; BadInput if it cannot be read."""
     try:
@@ -162,7 +201,7 @@ def read(place: Place, path: str, data: bytes) -> list[Found]:
         case "json":
             value = _json(data)
             words = {"text": json_text(value, indent=None).rstrip()} if place.kind == "skill" else {}
-            return [Found(said={**words, "data": value}, path=path)]
+            return [Found(said=Said(**words, data=value), path=path)]
         case "run" if path.endswith(STEPS):
             lines = strict_json.lines_of(data)
             return [Found(said=_object(step, f"line {n}: "), path=path, line=n) for n, step in lines]
@@ -174,9 +213,10 @@ def read(place: Place, path: str, data: bytes) -> list[Found]:
         actions = value.get("actions") if isinstance(value, dict) else None
         if not name or len(name) > 64 or not isinstance(actions, list):
             raise BadInput(f"behavior {name!r} needs a name of at most 64 characters, and a list of actions")
-        first = {key: value[key] for key in (_CREATED, _COUNTED) if value.get(key)}
+        first = {key: value[key] for key in ("name", _COUNTED) if value.get(key)}
         line = text.count("\n", 0, max(text.find(json.dumps(name, ensure_ascii=False)), 0)) + 1
         said = taught(name, actions, value.get("description"))
+        said["data"][_CREATED] = value.get(_CREATED)
         found.append(Found(said=said, path=path, line=line, first=first))
     return found
 
@@ -186,8 +226,7 @@ def _read_page(place: Place, path: str, text: str) -> list[Found]:
     if strange := [str(name) for name in front if name not in _FRONT]:
         why = f"its properties {', '.join(strange)} are no memory's and would be lost: take them out"
         raise BadInput(why)
-    titles = [title_of(name) for name in (place.page, str(front.get("page", "")))]
-    listed = list(blocks.blocks_of(text, titles))
+    listed = list(blocks.blocks_of(text, _titles(place, front)))
     topics = [section for section, *_ in listed if place.kind == "register" and section]
     if twice := [topic for topic in topics if topics.count(topic) > 1]:
         raise BadInput(f"two blocks stand under {twice[0]!r}, and a register says one thing")
@@ -223,14 +262,14 @@ def _read_skill(path: str, text: str) -> Found:
     for name in (str(fields.get("name")), path.split("/")[-2]):  # the folder may have been renamed
         plain = plain.removeprefix(_wrapping(name))
     text = blocks.unescaped(body if _HEADING.search(plain) else plain)
-    if theirs := {key: value for key, value in marks.items() if not str(key).startswith("octavo-")}:
+    if theirs := {key: value for key, value in marks.items() if not str(key).startswith(_MARKS)}:
         others[_METADATA] = theirs
     description = str(fields.get("description") or "")
     data = {
         "description": description if description not in ("", _description(text)) else None,
         _OTHERS: msgspec.to_builtins(others, str_keys=True) or None,
     }
-    return Found(said={"text": text, "data": data}, path=path, id=str(marks.get("octavo-id") or "") or None)
+    return Found(said=Said(text=text, data=data), path=path, id=str(marks.get("octavo-id") or "") or None)
 
 
 def _description(text: str, own: Any = None) -> str:

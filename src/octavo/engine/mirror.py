@@ -120,6 +120,9 @@ class Mirror:
         affected = {id_ for *_, ids in ours.values() for id_ in ids} | changed
         gone = [p for p in files if p in seen or not affected.isdisjoint(files[p].ids)]
         gone += [p for p in files if beside is not None and mirror_places.is_copy(p)]
+        if beside:  # noted before they are laid, so that nobody's death leaves one that nobody knows
+            copies = {path: Shown(sha256=hash_of(data)) for path, (_, data, _) in beside.items()}
+            self._keep(replace(manifest, files={**copies, **files}))
         ours |= beside or {}
         paths = sorted({*ours, *gone, *read})
         written = {path: path in ours for path in paths if self._put(path, ours.get(path), files, seen)}
@@ -156,7 +159,10 @@ class Mirror:
         """Keep what is shown now, and of which version."""
         version = self.view.version
         header = self.spine.state.commit(version).hash if version else ""
-        noted = codec.encode_json(replace(manifest, version=version, header=header)) + b"\n"
+        self._keep(replace(manifest, version=version, header=header))
+
+    def _keep(self, manifest: Manifest) -> None:
+        noted = codec.encode_json(manifest) + b"\n"
         self.tree.put(MANIFEST, noted, over=self.tree.read(MANIFEST))
 
     def places(self, ids: Collection[str] | None = None) -> dict[str, tuple[Place, list[Memory]]]:

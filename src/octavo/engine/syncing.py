@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from octavo.domain import mirror, mirror_places, rules, runs
 from octavo.domain.memory import SHARED, Memory
 from octavo.domain.mirror import Action, Edit, Found, Held, Synced
-from octavo.domain.mirror_places import EDITABLE, Place
+from octavo.domain.mirror_places import EDITABLE, GENERAL, Place, skill_name
 from octavo.domain.rules import Candidate
 from octavo.domain.sentences import shorten
 from octavo.domain.state import Pending
@@ -28,6 +28,8 @@ from octavo.storage.state_view import DbView
 
 Take = Literal["ours", "theirs"]
 _SHOWN = 80
+# What a person does who wants what no edit of a head gives.
+_INSTEAD = {"page:": "rename the file instead", "name:": "rename its folder instead", "##": "write below it"}
 _STRANGE = "it is no file of the mirror"
 _FURTHER = re.compile(r"-\d{4}(?=\.md$)")  # what makes a file a further one of its page
 # Why what a person did to a memory waits if the account has changed it too.
@@ -118,6 +120,12 @@ class Comparison:
             for path, data in group.seen.items():
                 found += mirror.read(place, path, data) if data is not None else []
             group.found = self._named(group, found)
+            for path, data in group.seen.items():
+                for aside in sorted(
+                    mirror.asides(place, data) - self._shown(group, path, data) if data else ()
+                ):
+                    how = _INSTEAD.get(aside.split(" ")[0], "put it back")
+                    raise BadInput(f"its `{aside}` would be lost, no edit changes it: {how}, or take it out")
         except BadInput as error:
             group.refused.append(Held(path=path, reason=error.message, line=1))
             self._aside += b"".join(data for data in group.seen.values() if data)
@@ -134,7 +142,16 @@ class Comparison:
             case "behaviors":
                 older = (self._state.revision(id_, rev) for id_, rev in group.base.items())
                 known = {mirror.name_of(m): m.id for m in (*older, *group.members.values())}
-                return [replace(one, id=known.get(one.said["data"]["name"])) for one in found]
+                names = [one.said["data"]["name"] for one in found]
+                for name, one in zip(names, found, strict=True):
+                    if (inner := one.first.get("name", name)) != name and (
+                        name in known or inner not in known
+                    ):
+                        raise BadInput(
+                            f"behavior {name!r} is called {inner!r} inside: rename it outside instead"
+                        )
+                    known |= {name: known[inner]} if inner not in names else {}
+                return [replace(one, id=known.get(name)) for name, one in zip(names, found, strict=True)]
             case "run":  # a new folder is one episode
                 heads, steps = [one for one in found if one.id], [one.said for one in found if not one.id]
                 if not heads:
@@ -146,6 +163,23 @@ class Comparison:
         told, shown = holder.id if holder else None, self.manifest.files
         own = {path: next(iter(shown[path].ids), None) for path in group.seen if path in shown}
         return [replace(one, id=own.get(one.path) or one.id or told) for one in found]
+
+    def _shown(self, group: Group, path: str, data: bytes) -> set[str]:
+        """What a file may say besides its memories: what it said, or would say; what a new one brings."""
+        shown, place = self.manifest.files.get(path), group.place
+        was = [self._state.revision(*mark) for mark in (shown.ids.items() if shown else ())]
+        said = {f"page: {place.page}", f"name: {path.split('/')[-2]}"}
+        for some in (was, self._tree.files(place).get(path)):
+            said |= mirror.asides(place, mirror.render(place, path, some, {})) if some else set()
+        was = was or [m for one in group.found for _, m in self._state.history(one.id or "")]
+        for m in was:
+            said |= {
+                f"## {mirror.section_of(m)}",
+                f"page: {m.category or GENERAL}",
+                f"name: {skill_name(m.topic or m.id)}",
+            }
+        brought = () if shown else ("octavo-", "updated: ", "episodes: ")[: 3 if was else 1]
+        return said | {aside for aside in mirror.asides(place, data) if aside.startswith(brought)}
 
     def _follow(self, group: Group) -> None:
         """Note what moved into a group: it stays the same memory, on a page of its kind or as a skill.
@@ -169,7 +203,7 @@ class Comparison:
             own = one.id if one.id in known else None
             if own and own not in there:
                 there[own] = one.path
-                self._tell(group, own, one)
+                self._tell(group, own, one, there)
             elif not own or there[own] == one.path or one.said not in self._said(group, own)[-1:]:
                 new.append(one)  # else the next file of the page shows it, and this one could not be written
         for one in new:
@@ -179,7 +213,7 @@ class Comparison:
             twins = [memory.id for memory in missing if mirror.says(group.place, memory) == one.said]
             there[twins[0] if twins else self._add(group, one, there)] = one.path
         for id_ in (id_ for id_ in group.base if id_ not in there):
-            self._tell(group, id_, None)
+            self._tell(group, id_, None, there)
 
     def _said(self, group: Group, id_: str) -> list[dict[str, Any]]:
         """What the account has said of a memory, from what is known to have been shown until now."""
@@ -187,7 +221,7 @@ class Comparison:
         revisions = (memory for _, memory in self._state.history(id_) if memory.rev >= first)
         return [mirror.says(group.place, memory) for memory in revisions if not memory.gone]
 
-    def _tell(self, group: Group, id_: str, one: Found | None) -> None:
+    def _tell(self, group: Group, id_: str, one: Found | None, there: dict[str, str]) -> None:
         """Note what a person did to a memory that was shown or is named: nothing, an edit, a conflict."""
         memory, said, is_moved = self.view.live(id_), self._said(group, id_), id_ in self.moved
         action: Action = "remember" if memory is None else "revise"
@@ -201,7 +235,7 @@ class Comparison:
                 return
             is_free, one = True, replace(one, said=said[-1])  # what the account says now goes there
         if self._take == "theirs" and memory is None:
-            self._add(group, one, {})
+            there[self._add(group, one, there)] = one.path
         elif self._take == "theirs" or is_free:
             self._edit(group, action, one, memory)
         elif self._take is None:
