@@ -264,9 +264,9 @@ def test_no_field_that_a_file_shows_is_missing_in_these_tables(account: Account,
 @pytest.mark.parametrize(
     ("path", "renamed", "field", "name", "instead"),
     [
-        (PAGE, "semantic/knowledge/สิ่งของ.md", "page", "สิ่งของ", "rename the file instead"),
-        (LEARNED, "semantic/skills/tango/SKILL.md", "name", "tango", "rename its folder instead"),
-        (APPROVED, "procedural/skills/grill/SKILL.md", "name", "grill", "rename its folder instead"),
+        (PAGE, "semantic/knowledge/สิ่งของ.md", "page", "สิ่งของ", "put it back and rename the file"),
+        (LEARNED, "semantic/skills/tango/SKILL.md", "name", "tango", "put it back and rename the folder"),
+        (APPROVED, "procedural/skills/grill/SKILL.md", "name", "grill", "put it back and rename the folder"),
     ],
 )
 def test_a_name_in_a_head_waits_until_the_file_has_it_too(
@@ -275,6 +275,7 @@ def test_a_name_in_a_head_waits_until_the_file_has_it_too(
     before = {m.id: m for m in account.memories()}
     if lost:
         shutil.rmtree(tree / ".octavo")
+    shown = (tree / path).read_bytes()
     change_front(tree / path, field, name)
     mine = (tree / path).read_bytes()
     for _ in range(2):
@@ -282,13 +283,14 @@ def test_a_name_in_a_head_waits_until_the_file_has_it_too(
         assert (held.path, f"{field}: {name}" in held.reason, instead in held.reason) == (path, True, True)
         account.mirror()
         assert (tree / path).read_bytes() == mine
+    (tree / path).write_bytes(shown)
     (tree / renamed).parent.mkdir(exist_ok=True)
     (tree / path).rename(tree / renamed)
     edits = account.sync(commit=True).edits
     assert {edit.action for edit in edits} == {"revise"}
     after = {m.id: m for m in account.memories()}
     assert after.keys() == before.keys()
-    assert all(after[id_].text.endswith(m.text) for id_, m in before.items())
+    assert {i: (m.text, m.data) for i, m in after.items()} == {i: (m.text, m.data) for i, m in before.items()}
     assert all(after[id_].approved == m.approved for id_, m in before.items())
     places = {where for edit in edits for where in (after[str(edit.id)].category, after[str(edit.id)].topic)}
     assert places & {name, f"skills/{name}"}

@@ -29,7 +29,7 @@ from octavo.storage.state_view import DbView
 Take = Literal["ours", "theirs"]
 _SHOWN = 80
 # What a person does who wants what no edit of a head gives.
-_INSTEAD = {"page:": "rename the file instead", "name:": "rename its folder instead", "##": "write below it"}
+_INSTEAD = {"page:": "put it back and rename the file", "name:": "put it back and rename the folder"}
 _STRANGE = "it is no file of the mirror"
 _FURTHER = re.compile(r"-\d{4}(?=\.md$)")  # what makes a file a further one of its page
 # Why what a person did to a memory waits if the account has changed it too.
@@ -121,11 +121,9 @@ class Comparison:
                 found += mirror.read(place, path, data) if data is not None else []
             group.found = self._named(group, found)
             for path, data in group.seen.items():
-                for aside in sorted(
-                    mirror.asides(place, data) - self._shown(group, path, data) if data else ()
-                ):
-                    how = _INSTEAD.get(aside.split(" ")[0], "put it back")
-                    raise BadInput(f"its `{aside}` would be lost, no edit changes it: {how}, or take it out")
+                if lost := mirror.asides(place, data) - self._shown(group, path, data) if data else None:
+                    how = _INSTEAD.get(min(lost).split(" ")[0], "put it back, or take it out")
+                    raise BadInput(f"its `{min(lost)}` would be lost, no edit changes it: {how}")
         except BadInput as error:
             group.refused.append(Held(path=path, reason=error.message, line=1))
             self._aside += b"".join(data for data in group.seen.values() if data)
@@ -142,16 +140,15 @@ class Comparison:
             case "behaviors":
                 older = (self._state.revision(id_, rev) for id_, rev in group.base.items())
                 known = {mirror.name_of(m): m.id for m in (*older, *group.members.values())}
-                names = [one.said["data"]["name"] for one in found]
-                for name, one in zip(names, found, strict=True):
-                    if (inner := one.first.get("name", name)) != name and (
-                        name in known or inner not in known
-                    ):
+                named = {one.said["data"]["name"]: one for one in found}
+                for name, one in named.items():
+                    inner = one.first.get("name", name)
+                    if inner != name and (name in known or inner not in known):
                         raise BadInput(
                             f"behavior {name!r} is called {inner!r} inside: rename it outside instead"
                         )
-                    known |= {name: known[inner]} if inner not in names else {}
-                return [replace(one, id=known.get(name)) for name, one in zip(names, found, strict=True)]
+                    known |= {} if inner in named else {name: known[inner]}
+                return [replace(one, id=known.get(name)) for name, one in named.items()]
             case "run":  # a new folder is one episode
                 heads, steps = [one for one in found if one.id], [one.said for one in found if not one.id]
                 if not heads:
@@ -172,12 +169,8 @@ class Comparison:
         for some in (was, self._tree.files(place).get(path)):
             said |= mirror.asides(place, mirror.render(place, path, some, {})) if some else set()
         was = was or [m for one in group.found for _, m in self._state.history(one.id or "")]
-        for m in was:
-            said |= {
-                f"## {mirror.section_of(m)}",
-                f"page: {m.category or GENERAL}",
-                f"name: {skill_name(m.topic or m.id)}",
-            }
+        said |= {f"## {mirror.section_of(m)}" for m in was} | {f"page: {m.category or GENERAL}" for m in was}
+        said |= {f"name: {skill_name(m.topic or m.id)}" for m in was}
         brought = () if shown else ("octavo-", "updated: ", "episodes: ")[: 3 if was else 1]
         return said | {aside for aside in mirror.asides(place, data) if aside.startswith(brought)}
 
