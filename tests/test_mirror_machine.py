@@ -142,7 +142,9 @@ class MirrorMachine(RuleBasedStateMachine):
             said, caret, id_ = line.removeprefix("- ").rpartition(" ^")
             self.copied[said if caret else id_] += 1
         else:
-            path.write_text(path.read_text().replace(f"{line}\n", "", 1))
+            left = path.read_text().split("\n")
+            left.remove(line)
+            path.write_text("\n".join(left))
         lines = there.read_text().split("\n") if there.exists() else [""]
         first = 1 + max((n for n, one in enumerate(lines) if one == "---"), default=-1)
         place = data.draw(st.integers(first, len(lines)))
