@@ -161,6 +161,10 @@ TAUGHT_FIELDS: list[tuple[str, Any, str]] = [
     ("wave.description", "โบกมือทักทาย", "taken"),
     ("wave.description", 5, "refused"),
     ("wave.created_at", "2020-01-01T00:00:00+00:00", "taken"),
+    ("wave.times_invoked", 0, "refused"),
+    ("wave.times_invoked", 7, "refused"),
+    ("wave.times_invoked", "1", "refused"),
+    ("wave.times_invoked", True, "refused"),  # for Python True is 1
     ("wave.speed", 3, "refused"),
 ]
 
@@ -252,9 +256,7 @@ def test_no_field_that_a_file_shows_is_missing_in_these_tables(account: Account,
         front = blocks.front_of(shown[path].read_text())[0]
         assert {*fields_of(dict(front))} <= {field for field, *_ in rows}
     (wave,) = (b for name, b in json.loads(shown[TAUGHT].read_text()).items() if name == "wave")
-    assert {f"wave.{field}" for field in wave} - {"wave.times_invoked"} <= {
-        field for field, *_ in TAUGHT_FIELDS
-    }
+    assert {f"wave.{field}" for field in wave} <= {field for field, *_ in TAUGHT_FIELDS}
 
 
 # How a name is changed instead
@@ -362,14 +364,92 @@ def test_a_behaviour_that_is_copied_within_its_file_is_a_new_one(account: Accoun
     assert json.loads((tree / TAUGHT).read_text())["wave twice"]["name"] == "wave twice"
 
 
-def test_how_often_a_behaviour_was_invoked_is_counted_whatever_its_file_says(
-    account: Account, tree: Path
+@pytest.mark.parametrize("said", [0, 1, 2, 3])
+def test_how_often_a_behaviour_was_invoked_is_as_it_was_shown_or_as_it_is_or_the_file_waits(
+    account: Account, tree: Path, said: int
 ) -> None:
+    (wave,) = account.memories(topic="behavior/wave")
+    with account.sandbox() as sandbox:
+        sandbox.use(wave.id)  # the file still shows 1, and nobody has touched it
     known = json.loads((tree / TAUGHT).read_text())
-    known["wave"] |= {"times_invoked": 0, "description": "โบกมือ"}
+    known["wave"] |= {"times_invoked": said, "description": "โบกมือ"}
+    (tree / TAUGHT).write_text(json.dumps(known))
+    mine, done = (tree / TAUGHT).read_bytes(), account.sync(commit=True)
+    if said in (1, 2):
+        assert ([edit.action for edit in done.edits], done.refused) == (["revise"], ())
+        assert json.loads((tree / TAUGHT).read_text())["wave"]["times_invoked"] == 2
+        return
+    assert (done.edits, (tree / TAUGHT).read_bytes()) == ((), mine)
+    assert f"times_invoked of wave: {said}" in done.refused[0].reason
+    known["wave"]["times_invoked"] = 1
     (tree / TAUGHT).write_text(json.dumps(known))
     assert [edit.action for edit in account.sync(commit=True).edits] == ["revise"]
-    assert json.loads((tree / TAUGHT).read_text())["wave"]["times_invoked"] == 1
+
+
+def test_a_count_in_a_tree_that_lost_its_manifest_may_be_of_any_day(account: Account, tree: Path) -> None:
+    (wave,) = account.memories(topic="behavior/wave")
+    with account.sandbox() as sandbox:
+        sandbox.use(wave.id)
+    shutil.rmtree(tree / ".octavo")
+    done = account.sync(commit=True)
+    assert (done.edits, done.refused) == ((), ())
+    assert json.loads((tree / TAUGHT).read_text())["wave"]["times_invoked"] == 2
+
+
+@pytest.mark.parametrize("lost", [False, True])
+@pytest.mark.parametrize(
+    ("path", "renamed", "field", "name"),
+    [
+        (PAGE, "semantic/knowledge/สิ่งของ.md", "page", "สิ่งของ"),
+        (LEARNED, "semantic/skills/tango/SKILL.md", "name", "tango"),
+    ],
+)
+def test_who_changes_head_and_file_name_leaves_nothing_of_the_old_title_behind(
+    account: Account, tree: Path, path: str, renamed: str, field: str, name: str, lost: bool
+) -> None:
+    before = {m.id: m for m in account.memories()}
+    change_front(tree / path, field, name)
+    (tree / renamed).parent.mkdir(exist_ok=True)
+    (tree / path).rename(tree / renamed)
+    if lost:
+        shutil.rmtree(tree / ".octavo")
+    done = account.sync(commit=True)
+    assert (done.refused, done.conflicts, {edit.action for edit in done.edits}) == ((), (), {"revise"})
+    after = {m.id: m for m in account.memories()}
+    assert {id_: (m.text, m.data.get("section")) for id_, m in after.items()} == {
+        id_: (m.text, m.data.get("section")) for id_, m in before.items()
+    }
+    assert not (tree / path).exists()
+    told = (tree / renamed).read_text()
+    assert ("Objects" in told, "# Dance Skill" in told) == (False, False)
+    assert (account.sync().edits, account.sync().refused) == ((), ())
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_copy_of_a_conflict_that_is_not_as_it_was_laid_is_listed_and_kept(
+    account: Account, tree: Path, lost: bool
+) -> None:
+    file = tree / PAGE
+    file.write_text(file.read_text().replace("lava is hot", "lava says a person"))
+    (lava,) = (m for m in account.memories(category="objects") if m.text == "lava is hot")
+    account.revise(lava.id, text="ลาวาร้อนมาก")
+    assert len(account.sync(commit=True).conflicts) == 1
+    (copy,) = file.parent.glob("*.octavo-*")
+    assert account.sync().left_alone == ()  # as it was laid it is told with its conflict alone
+    if lost:
+        shutil.rmtree(tree / ".octavo")
+    else:
+        copy.write_text(copy.read_text() + "- เขียนผิดที่\n")
+    mine, name = copy.read_bytes(), copy.relative_to(tree).as_posix()
+    for take in (None, "theirs"):
+        done = account.sync(commit=True, take=take)
+        assert name in [held.path for held in done.left_alone]
+        assert copy.read_bytes() == mine
+    assert "lava says a person" in {m.text for m in account.memories(category="objects")}
+    assert not account.memories(category=copy.stem)
+    copy.unlink()
+    done = account.sync(commit=True)
+    assert (done.edits, done.left_alone, done.refused) == ((), (), ())
 
 
 # What no memory holds

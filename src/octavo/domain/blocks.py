@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -34,6 +35,7 @@ _BLOCK = re.compile(
 _FENCED = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[ \t]*\Z", re.MULTILINE)
 _ENDING = re.compile(f"[{_BLANKS}](?=\n|\\Z)")
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_COMMENT = re.compile(r"(?:^|(?<=\s))#.*", re.MULTILINE)
 _MERGE = re.compile(r"^<{7} .*^={7}$.*^>{7} ", re.DOTALL | re.MULTILINE)
 
 
@@ -87,6 +89,16 @@ def front_of(text: str) -> tuple[Mapping[str, Any], str]:
     except msgspec.DecodeError as error:
         raise BadInput(f"the front matter is no YAML: {str(error).splitlines()[0]}") from error
     return (fields, text[front.end() :]) if front and isinstance(fields, Mapping) else ({}, text)
+
+
+def comments_of(text: str) -> Iterator[str]:
+    """The comments of a text's front matter: what can be left out of it, and its fields stay the same."""
+    fields, rest = front_of(text)
+    head = plain(text).removesuffix(rest)
+    for mark in _COMMENT.finditer(head):
+        with suppress(BadInput):
+            if front_of(head[: mark.start()] + head[mark.end() :])[0] == fields:
+                yield mark[0]
 
 
 def front_matter(fields: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -16,21 +16,17 @@ from msgspec.structs import replace
 
 from octavo.domain import blocks, strict_json
 from octavo.domain.memory import Memory
-from octavo.domain.mirror_places import BEHAVIOR, EDITABLE, GENERAL, STEPS, Place, skill_name
+from octavo.domain.mirror_places import BEHAVIOR, EDITABLE, GENERAL, NEVER, STEPS, Place, skill_name
 from octavo.domain.rules import GUARDRAIL, PROCEDURAL
 from octavo.domain.sentences import shorten
 from octavo.errors import BadFile, BadInput
 
 Action = Literal["remember", "revise", "forget"]
 _CREATED, _COUNTED = "created_at", "times_invoked"
-_FIRST = ("name", _CREATED, _COUNTED)  # of a behaviour
-_FRONT = ("page", "updated", "episodes")
 _MARKS = "octavo-"
 _MARK = re.compile(r"\s?\^([A-Za-z0-9][A-Za-z0-9_.:@-]{0,95})")
 _HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
 _CAPABILITY = re.compile(r"^## Capability[ \t]*\n+(.+?)(?=\n\s*\n|\n#|\Z)", re.MULTILINE | re.DOTALL)
-# A comment of the first level of YAML, outside of quotes: no reader keeps it.
-_COMMENT = re.compile(r"^(?:#|[^\s'\"#\n][^'\"\n]*\s#).*", re.MULTILINE)
 _OWN, _METADATA, _OTHERS = ("name", "description"), "metadata", "front"
 _LONGEST_DESCRIPTION = 1024
 TAUGHT = Place(path="behaviors.json", form="behaviors", kind="skill", category=BEHAVIOR)
@@ -66,7 +62,7 @@ def _page(name: str, memories: Sequence[Memory]) -> str:
     """A page with its front matter: where its memories rest on episodes, of how many, and until when."""
     sections: dict[str, list[str]] = {"": []}
     for memory in memories:
-        sections.setdefault(section_of(memory), []).append(blocks.item(memory.text, memory.id))
+        sections.setdefault(_section(memory), []).append(blocks.item(memory.text, memory.id))
     episodes = {id_ for memory in memories for id_ in memory.linked("evidence")}
     days = [str(memory.data.get("last_seen", ""))[:10] for memory in memories]
     learned = {"updated": max(days), "episodes": len(episodes)} if episodes and any(days) else {}
@@ -82,11 +78,7 @@ def title_of(page: str) -> str:
     return page.replace("_", " ").capitalize()
 
 
-def _titles(place: Place, front: Mapping[str, Any]) -> list[str]:
-    return [title_of(place.page), title_of(str(front.get("page", "")))]
-
-
-def section_of(memory: Memory) -> str:
+def _section(memory: Memory) -> str:
     """What a memory stands under on its page."""
     sections = {"fact": memory.data.get("section"), "canon": memory.category, "register": memory.topic}
     section = sections.get(memory.kind)
@@ -103,7 +95,7 @@ def _block(kind: str, section: str, text: str) -> dict[str, Any]:
 def says(place: Place, memory: Memory) -> dict[str, Any]:
     """What a file says of a memory, to be compared with what `read` finds there."""
     if place.form == "page":
-        return _block(place.kind, section_of(memory), memory.text)
+        return _block(place.kind, _section(memory), memory.text)
     (found,) = read(place, place.path, render(place, place.path, [memory], {}))
     return found.said
 
@@ -163,38 +155,43 @@ class Said(dict[str, Any]):
 
 
 def asides(place: Place, data: bytes) -> set[str]:
-    """What a file says besides its memories, and no edit changes: fields of its head, and bare headings."""
-    fields, said = dict[str, Any](), set[str]()
-    if place.form == "behaviors":
-        for name, one in _json(data).items():
-            known = (*taught(name, one["actions"], one.get("description"))["data"].items(),)
-            fields |= {f"{name}: {k}": v for k, v in one.items() if k not in _FIRST and (k, v) not in known}
-    elif place.form in ("page", "skill"):
-        front, text = blocks.front_of(data.decode())
-        said, fields = {*_COMMENT.findall(blocks.plain(data.decode()).removesuffix(text))}, dict(front)
-    if place.form == "page":
-        listed = list(blocks.blocks_of(text, _titles(place, fields), headings=True))
-        below = {section for section, words, id_, *_ in listed if words or id_}
-        said |= {f"## {section}" for section, *_ in listed if section not in below}
-    elif place.form == "skill":
-        about, marks = fields.get("description"), fields.get(_METADATA)
-        fields = {"name": fields.get("name"), "description": None if isinstance(about, str) else about}
-        theirs = marks if isinstance(marks, Mapping) else {_METADATA: marks}
-        fields |= {k: v for k, v in theirs.items() if str(k).startswith(_MARKS) or marks is not theirs}
-    return said | {f"{key}: {value}" for key, value in fields.items() if value is not None}
+    """What a file says besides the words of its memories: headings, comments and the fields of its head."""
+    if place.form == "behaviors":  # the name in one repeats what stands before its braces
+        return {*_flat({name: {**one, "name": None} for name, one in _json(data).items()})}
+    if place.form not in ("page", "skill"):
+        return set()
+    front, text = blocks.front_of(data.decode())
+    names = {key: str(front[key]) for key in ("page", "name") if front.get(key)}
+    said = {
+        *_flat({**msgspec.to_builtins(front, str_keys=True), **names}),
+        *blocks.comments_of(data.decode()),
+    }
+    listed = blocks.blocks_of(text, headings=True) if place.form == "page" else ()
+    return said | {f"## {section.strip().casefold()}" for section, *_ in listed if section}
 
 
-def read(place: Place, path: str, data: bytes) -> list[Found]:
-    """What a person's file says, memory by memory; BadInput if it cannot be read."""
+def _flat(fields: Mapping[str, Any], of: str = "") -> Iterator[str]:
+    for name, value in fields.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f" of {name}")
+        elif value is not None:
+            yield f"{name}{of}: {value!r}"
+
+
+def read(place: Place, path: str, data: bytes, former: Sequence[Place] = ()) -> list[Found]:
+    """What a person's file says, memory by memory; BadInput if it cannot be read.
+
+    A title that it bears from where it was in one of the `former` places is none of its words.
+    """
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise BadInput("it is not UTF-8") from error
     match place.form:
         case "page":
-            return _read_page(place, path, text)
+            return _read_page(place, path, text, former)
         case "skill":
-            return [_read_skill(path, text)]
+            return [_read_skill(path, text, former)]
         case "text":
             plain = blocks.plain(text).removesuffix("\n")
             return [Found(said={"text": blocks.unescaped(plain)}, path=path)]
@@ -221,12 +218,14 @@ def read(place: Place, path: str, data: bytes) -> list[Found]:
     return found
 
 
-def _read_page(place: Place, path: str, text: str) -> list[Found]:
+def _read_page(place: Place, path: str, text: str, former: Sequence[Place]) -> list[Found]:
     front, _ = blocks.front_of(text)
-    if strange := [str(name) for name in front if name not in _FRONT]:
-        why = f"its properties {', '.join(strange)} are no memory's and would be lost: take them out"
-        raise BadInput(why)
-    listed = list(blocks.blocks_of(text, _titles(place, front)))
+    if strange := [str(name) for name in front if name not in ("page", "updated", "episodes")]:
+        raise BadInput(
+            f"its properties {', '.join(strange)} are no memory's and would be lost: take them out"
+        )
+    names = (str(front.get("page", "")), *(one.page for one in (place, *former)))
+    listed = list(blocks.blocks_of(text, [*map(title_of, names)]))
     topics = [section for section, *_ in listed if place.kind == "register" and section]
     if twice := [topic for topic in topics if topics.count(topic) > 1]:
         raise BadInput(f"two blocks stand under {twice[0]!r}, and a register says one thing")
@@ -249,7 +248,7 @@ def _skill(memory: Memory, name: str) -> str:
     return f"{blocks.front_matter(fields)}\n{body}\n"
 
 
-def _read_skill(path: str, text: str) -> Found:
+def _read_skill(path: str, text: str, former: Sequence[Place]) -> Found:
     """What a file says of its skill, and the id it bears; one without front matter is read too.
 
     It says no `description` where that follows from the text.
@@ -259,7 +258,8 @@ def _read_skill(path: str, text: str) -> Found:
     marks = metadata if isinstance(metadata := others.pop(_METADATA, None), Mapping) else {}
     body = body.removeprefix("\n").removesuffix("\n") if fields else body.strip("\n")
     plain = body
-    for name in (str(fields.get("name")), path.split("/")[-2]):  # the folder may have been renamed
+    paths = (path, *(one.path for one in former))
+    for name in (str(fields.get("name")), *(path.split("/")[-2] for path in paths)):
         plain = plain.removeprefix(_wrapping(name))
     text = blocks.unescaped(body if _HEADING.search(plain) else plain)
     if theirs := {key: value for key, value in marks.items() if not str(key).startswith(_MARKS)}:
@@ -324,6 +324,12 @@ def fields_of(
     if old and place.form == "skill" and skill_name(old.topic or old.id) != place.path.split("/")[-2]:
         fields["topic"] = place.topic
     return fields
+
+
+def written(place: Place, one: Found, old: Memory | None) -> Memory:
+    """The memory that says what was found, to be shown again."""
+    fields = fields_of(place, one.said, old, one.first)
+    return replace(old, **fields) if old else Memory(id=one.id or "new", at=NEVER, **fields)
 
 
 def taught(name: str, actions: Sequence[Any], description: Any = None) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from octavo.storage.state_view import DbView
 from octavo.storage.stores.disk import make_folders
 
 _NOTHING: Mapping[str, Shown] = {}
-Ours = tuple[Place, bytes, Mapping[str, int]]  # a file now: its place, its bytes, the revisions it shows
+Ours = tuple[Place, bytes, Shown]  # a file now: its place, its bytes, what it shows
 _IGNORE = b".octavo/\nepisodic/checkpoints/\nsession_state.json\n*.octavo-*\n"
 
 
@@ -117,12 +117,11 @@ class Mirror:
             ours |= self._appended(place, some, shown) or self.rendered(place, shown)
         for place in at:
             ours |= self.rendered(place)
-        affected = {id_ for *_, ids in ours.values() for id_ in ids} | changed
+        affected = {id_ for *_, one in ours.values() for id_ in one.ids} | changed
         gone = [p for p in files if p in seen or not affected.isdisjoint(files[p].ids)]
         gone += [p for p in files if beside is not None and mirror_places.is_copy(p)]
         if beside:  # noted before they are laid, so that nobody's death leaves one that nobody knows
-            copies = {path: Shown(sha256=hash_of(data)) for path, (_, data, _) in beside.items()}
-            self._keep(replace(manifest, files={**copies, **files}))
+            self._keep(replace(manifest, files={path: one for path, (*_, one) in beside.items()} | files))
         ours |= beside or {}
         paths = sorted({*ours, *gone, *read})
         written = {path: path in ours for path in paths if self._put(path, ours.get(path), files, seen)}
@@ -139,7 +138,7 @@ class Mirror:
         self, path: str, one: Ours | None, files: dict[str, Shown], seen: Mapping[str, bytes | None]
     ) -> bool:
         """Write or remove a file unless a person has been at it, and note so; True if it was."""
-        place, data, ids = one or (None, None, {})
+        place, data, now = one or (None, None, None)
         there, shown = self.tree.read(path), files.get(path)
         if there is None:  # what a person removed comes back only if nobody can remove it
             is_free = shown is None or (place is not None and place.form not in mirror_places.EDITABLE)
@@ -149,10 +148,8 @@ class Mirror:
         if not is_free or not self.tree.put(path, data, over=there):
             files |= {path: replace(shown, is_behind=True)} if shown else {}
             return False
-        if data is None:
-            files.pop(path, None)
-        else:
-            files[path] = Shown(sha256=hash_of(data), ids=ids)
+        files.pop(path, None)
+        files |= {path: now} if now else {}
         return there != data
 
     def note(self, manifest: Manifest) -> None:
@@ -176,10 +173,14 @@ class Mirror:
         files: dict[str, Ours] = {}
         for path, some in self.files(place, shown).items():
             ids = {memory.id: memory.rev for memory in some}
-            uses = self.view.uses(list(ids)) if place.form == "behaviors" else {}
-            data = mirror.render(place, path, some, {id_: count for id_, (count, _) in uses.items()})
-            files[path] = place, data, ids
+            uses = self.uses(ids) if place.form == "behaviors" else {}
+            data = mirror.render(place, path, some, uses)
+            files[path] = place, data, Shown(sha256=hash_of(data), ids=ids, uses=uses)
         return files
+
+    def uses(self, ids: Iterable[str]) -> dict[str, int]:
+        """How often memories were used until now."""
+        return {id_: count for id_, (count, _) in self.view.uses(list(ids)).items()}
 
     def files(self, place: Place, shown: Mapping[str, Shown] = _NOTHING) -> dict[str, list[Memory]]:
         """The live memories of a place, file by file; see `rendered`.
@@ -228,7 +229,8 @@ class Mirror:
         ids = sorted(changed, key=self.spine.state.order_of(changed).__getitem__)
         new = [m for id_ in ids if (m := self.view.live(id_)) and self._is_at(m, place)]
         data += mirror.render(place, place.path, new, {}) if new else b""
-        return {place.path: (place, data, {**shown.ids, **{m.id: m.rev for m in new}})}
+        now = Shown(sha256=hash_of(data), ids={**shown.ids, **{m.id: m.rev for m in new}})
+        return {place.path: (place, data, now)}
 
     def _is_at(self, memory: Memory, place: Place) -> bool:
         own = mirror_places.place_of(memory, self.session_name)

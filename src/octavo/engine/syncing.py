@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from octavo.domain import mirror, mirror_places, rules, runs
 from octavo.domain.memory import SHARED, Memory
 from octavo.domain.mirror import Action, Edit, Found, Held, Synced
-from octavo.domain.mirror_places import EDITABLE, GENERAL, Place, skill_name
+from octavo.domain.mirror_places import EDITABLE, Place
 from octavo.domain.rules import Candidate
 from octavo.domain.sentences import shorten
 from octavo.domain.state import Pending
@@ -27,9 +27,16 @@ from octavo.storage.mirror_tree import hash_of
 from octavo.storage.state_view import DbView
 
 Take = Literal["ours", "theirs"]
+# What can be shown: the place, the file, the memories, and how often each was used.
+View = tuple[Place, str, list[Memory], Mapping[str, int]]
 _SHOWN = 80
 # What a person does who wants what no edit of a head gives.
 _INSTEAD = {"page:": "put it back and rename the file", "name:": "put it back and rename the folder"}
+# What Octavo counts itself: in a file that nobody knows it may be of any day.
+_COUNTED = ("updated: ", "episodes: ", "times_invoked of ", "octavo-")
+_COPY = (
+    "it is a copy of a conflict, and was changed or is no longer known: take what you need, then remove it"
+)
 _STRANGE = "it is no file of the mirror"
 _FURTHER = re.compile(r"-\d{4}(?=\.md$)")  # what makes a file a further one of its page
 # Why what a person did to a memory waits if the account has changed it too.
@@ -77,13 +84,14 @@ class Comparison:
         hidden = tuple(f"{path}/" for path in left)  # nobody knows what is below a link: it did not go
         for path in sorted({*self._disk, *self.manifest.files} - left.keys()):
             shown, data = self.manifest.files.get(path), self._disk.get(path)
-            if mirror_places.is_copy(path) or path.startswith(hidden):
+            if path.startswith(hidden) or (data is None and mirror_places.is_copy(path)):
                 continue
             if shown is not None and data is not None and hash_of(data) == shown.sha256:
                 self._at_home |= shown.ids.keys()
             elif isinstance(place := self._place(path), str):
                 self.alone.append(Held(path=path, reason=place))
-                self._aside += data if data and path.endswith(".md") else b""  # a backup is none
+                is_read = path.endswith(".md") and place != _COPY  # a backup is not
+                self._aside += data if data and is_read else b""
             else:
                 groups.setdefault(place.path, Group(place=place)).seen[path] = data
         self.groups = list(groups.values())
@@ -93,6 +101,8 @@ class Comparison:
 
     def _place(self, path: str) -> Place | str:
         """What a file is, by the memories it showed or by its name; or why it is left alone."""
+        if mirror_places.is_copy(path):
+            return _COPY
         shown, text = self.manifest.files.get(path), self._disk.get(path, b"").decode("utf-8", "replace")
         if shown and shown.ids:
             id_, rev = next(iter(shown.ids.items()))
@@ -115,15 +125,15 @@ class Comparison:
             group.seen.setdefault(path, self._disk.get(path))
         group.members = {memory.id: memory for some in files.values() for memory in some}
         group.base = {i: rev for path in group.seen if path in shown for i, rev in shown[path].ids.items()}
-        path, found = place.path, list[Found]()
+        path, found, before = place.path, list[Found](), dict[str, list[View]]()
         try:
-            for path, data in group.seen.items():
-                found += mirror.read(place, path, data) if data is not None else []
+            there = {path: data for path, data in group.seen.items() if data is not None}
+            for path, data in there.items():
+                before[path] = self._before(place, path, mirror.read(place, path, data))
+                found += mirror.read(place, path, data, [of for of, *_ in before[path]])
             group.found = self._named(group, found)
-            for path, data in group.seen.items():
-                if lost := mirror.asides(place, data) - self._shown(group, path, data) if data else None:
-                    how = _INSTEAD.get(min(lost).split(" ")[0], "put it back, or take it out")
-                    raise BadInput(f"its `{min(lost)}` would be lost, no edit changes it: {how}")
+            for path, data in there.items():
+                self._check(group, path, data, before[path])
         except BadInput as error:
             group.refused.append(Held(path=path, reason=error.message, line=1))
             self._aside += b"".join(data for data in group.seen.values() if data)
@@ -161,18 +171,30 @@ class Comparison:
         own = {path: next(iter(shown[path].ids), None) for path in group.seen if path in shown}
         return [replace(one, id=own.get(one.path) or one.id or told) for one in found]
 
-    def _shown(self, group: Group, path: str, data: bytes) -> set[str]:
-        """What a file may say besides its memories: what it said, or would say; what a new one brings."""
-        shown, place = self.manifest.files.get(path), group.place
-        was = [self._state.revision(*mark) for mark in (shown.ids.items() if shown else ())]
-        said = {f"page: {place.page}", f"name: {path.split('/')[-2]}"}
-        for some in (was, self._tree.files(place).get(path)):
-            said |= mirror.asides(place, mirror.render(place, path, some, {})) if some else set()
-        was = was or [m for one in group.found for _, m in self._state.history(one.id or "")]
-        said |= {f"## {mirror.section_of(m)}" for m in was} | {f"page: {m.category or GENERAL}" for m in was}
-        said |= {f"name: {skill_name(m.topic or m.id)}" for m in was}
-        brought = () if shown else ("octavo-", "updated: ", "episodes: ")[: 3 if was else 1]
-        return said | {aside for aside in mirror.asides(place, data) if aside.startswith(brought)}
+    def _before(self, place: Place, path: str, found: list[Found]) -> list[View]:
+        """What a file showed; of one that nobody knows, what stood where the ids in it ever were."""
+        if shown := self.manifest.files.get(path):
+            return [(place, path, [self._state.revision(*mark) for mark in shown.ids.items()], shown.uses)]
+        ever = (m for one in found for _, m in self._state.history(one.id or "") if not m.gone)
+        return [(of, at, some, {}) for at, (of, some) in mirror_places.grouped(ever).items()]
+
+    def _check(self, group: Group, path: str, data: bytes, before: list[View]) -> None:
+        """Raise BadInput if a file says what it did not show and would not show again: it would be lost."""
+        place, lost = group.place, mirror.asides(group.place, data)
+        if not lost:
+            return
+        found = [one for one in group.found if one.path == path]
+        now = [mirror.written(place, one, self.view.live(one.id or "")) for one in found]
+        ours = self._tree.files(place).get(path, [])
+        uses = self._tree.uses(memory.id for memory in (*ours, *now))
+        for of, at, some, counted in (*before, (place, path, ours, uses), (place, path, now, uses)):
+            lost -= mirror.asides(of, mirror.render(of, at, some, counted)) if some else set()
+        if path not in self.manifest.files and (before or place.form != "page"):
+            lost = {one for one in lost if not one.startswith(_COUNTED)}
+        if lost:
+            what = min(lost).replace("'", "")
+            how = _INSTEAD.get(what.split(" ")[0], "put it back, or take it out")
+            raise BadInput(f"its `{what}` would be lost, no edit changes it: {how}")
 
     def _follow(self, group: Group) -> None:
         """Note what moved into a group: it stays the same memory, on a page of its kind or as a skill.
@@ -269,10 +291,10 @@ class Comparison:
     def copies(self) -> dict[str, Ours]:
         """The account's side of every conflict, to be laid beside the file."""
         return {
-            self._copy_of(path): (replace(place, form="kept"), data, {})
+            self._copy_of(path): (replace(place, form="kept"), data, replace(now, ids={}))
             for group in self.groups
             if group.conflicts
-            for path, (place, data, _) in self._tree.rendered(group.place).items()
+            for path, (place, data, now) in self._tree.rendered(group.place).items()
             if data != self._disk.get(path)
         }
 

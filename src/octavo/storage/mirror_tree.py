@@ -31,10 +31,14 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 
 
 class Shown(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A file as it was last written: its hash, what it shows, and whether a person keeps newer words out."""
+    """A file as it was last written: its hash, what it shows and with which counts of uses.
+
+    `is_behind` says that a person's words keep newer ones out.
+    """
 
     sha256: str
     ids: Mapping[str, int] = field(default_factory=dict)
+    uses: Mapping[str, int] = field(default_factory=dict)
     is_behind: bool = False
 
 
