@@ -51,13 +51,13 @@ def item(text: str, id_: str) -> str:
     return "\n".join([f"- {first}", *(f"  {line}" if line else "" for line in others)]) + "\n"
 
 
-def blocks_of(
-    text: str, titles: Collection[str] = (), *, headings: bool = False
-) -> Iterator[tuple[str, str, str | None, int, int]]:
-    """The blocks of a page, whoever wrote it: the section, what is said, whose id, first and last line.
+Block = tuple[str, str, str | None, int, int]  # the section, what is said, whose id, first and last line
 
-    A heading of the first order is a section like one of the second, unless it is one of the page's `titles`;
-    with `headings` each is a block that says nothing too.
+
+def blocks_of(text: str, titles: Collection[str] = (), *, headings: bool = False) -> Iterator[Block]:
+    """The blocks of a page, whoever wrote it; with `headings` each of these is one that says nothing too.
+
+    A heading of the first order is a section like one of the second, unless it is one of the page's `titles`.
     """
     whole = plain(text)
     section, line, at = "", 1, 0
@@ -85,9 +85,10 @@ def front_of(text: str) -> tuple[Mapping[str, Any], str]:
     text = plain(text)
     front = _FRONT.match(text)
     try:
-        fields = msgspec.yaml.decode(front[1].encode()) or {} if front else None
+        said = msgspec.yaml.decode(front[1].encode()) or {} if front else None
     except msgspec.DecodeError as error:
         raise BadInput(f"the front matter is no YAML: {str(error).splitlines()[0]}") from error
+    fields = msgspec.to_builtins(said, str_keys=True)
     return (fields, text[front.end() :]) if front and isinstance(fields, Mapping) else ({}, text)
 
 

@@ -162,12 +162,9 @@ def asides(place: Place, data: bytes) -> set[str]:
         return set()
     front, text = blocks.front_of(data.decode())
     names = {key: str(front[key]) for key in ("page", "name") if front.get(key)}
-    said = {
-        *_flat({**msgspec.to_builtins(front, str_keys=True), **names}),
-        *blocks.comments_of(data.decode()),
-    }
     listed = blocks.blocks_of(text, headings=True) if place.form == "page" else ()
-    return said | {f"## {section.strip().casefold()}" for section, *_ in listed if section}
+    headings = {f"## {section.strip().casefold()}" for section, *_ in listed if section}
+    return {*_flat({**front, **names}), *blocks.comments_of(data.decode()), *headings}
 
 
 def _flat(fields: Mapping[str, Any], of: str = "") -> Iterator[str]:
@@ -220,10 +217,8 @@ def read(place: Place, path: str, data: bytes, former: Sequence[Place] = ()) -> 
 
 def _read_page(place: Place, path: str, text: str, former: Sequence[Place]) -> list[Found]:
     front, _ = blocks.front_of(text)
-    if strange := [str(name) for name in front if name not in ("page", "updated", "episodes")]:
-        raise BadInput(
-            f"its properties {', '.join(strange)} are no memory's and would be lost: take them out"
-        )
+    if strange := [name for name in front if name not in ("page", "updated", "episodes")]:
+        raise BadInput(f"its properties {', '.join(strange)} would be lost: take them out")
     names = (str(front.get("page", "")), *(one.page for one in (place, *former)))
     listed = list(blocks.blocks_of(text, [*map(title_of, names)]))
     topics = [section for section, *_ in listed if place.kind == "register" and section]
@@ -262,12 +257,12 @@ def _read_skill(path: str, text: str, former: Sequence[Place]) -> Found:
     for name in (str(fields.get("name")), *(path.split("/")[-2] for path in paths)):
         plain = plain.removeprefix(_wrapping(name))
     text = blocks.unescaped(body if _HEADING.search(plain) else plain)
-    if theirs := {key: value for key, value in marks.items() if not str(key).startswith(_MARKS)}:
+    if theirs := {key: value for key, value in marks.items() if not key.startswith(_MARKS)}:
         others[_METADATA] = theirs
     description = str(fields.get("description") or "")
     data = {
         "description": description if description not in ("", _description(text)) else None,
-        _OTHERS: msgspec.to_builtins(others, str_keys=True) or None,
+        _OTHERS: others or None,
     }
     return Found(said=Said(text=text, data=data), path=path, id=str(marks.get("octavo-id") or "") or None)
 

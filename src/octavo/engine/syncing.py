@@ -34,9 +34,7 @@ _SHOWN = 80
 _INSTEAD = {"page:": "put it back and rename the file", "name:": "put it back and rename the folder"}
 # What Octavo counts itself: in a file that nobody knows it may be of any day.
 _COUNTED = ("updated: ", "episodes: ", "times_invoked of ", "octavo-")
-_COPY = (
-    "it is a copy of a conflict, and was changed or is no longer known: take what you need, then remove it"
-)
+_COPY = "it is a copy of a conflict that was changed or forgotten: take from it what you need, and remove it"
 _STRANGE = "it is no file of the mirror"
 _FURTHER = re.compile(r"-\d{4}(?=\.md$)")  # what makes a file a further one of its page
 # Why what a person did to a memory waits if the account has changed it too.
@@ -90,8 +88,7 @@ class Comparison:
                 self._at_home |= shown.ids.keys()
             elif isinstance(place := self._place(path), str):
                 self.alone.append(Held(path=path, reason=place))
-                is_read = path.endswith(".md") and place != _COPY  # a backup is not
-                self._aside += data if data and is_read else b""
+                self._aside += data if data and path.endswith(".md") and place != _COPY else b""
             else:
                 groups.setdefault(place.path, Group(place=place)).seen[path] = data
         self.groups = list(groups.values())
@@ -154,9 +151,7 @@ class Comparison:
                 for name, one in named.items():
                     inner = one.first.get("name", name)
                     if inner != name and (name in known or inner not in known):
-                        raise BadInput(
-                            f"behavior {name!r} is called {inner!r} inside: rename it outside instead"
-                        )
+                        raise BadInput(f"behavior {name!r} is called {inner!r} inside: change the outer name")
                     known |= {} if inner in named else {name: known[inner]}
                 return [replace(one, id=known.get(name)) for name, one in named.items()]
             case "run":  # a new folder is one episode
@@ -181,14 +176,10 @@ class Comparison:
     def _check(self, group: Group, path: str, data: bytes, before: list[View]) -> None:
         """Raise BadInput if a file says what it did not show and would not show again: it would be lost."""
         place, lost = group.place, mirror.asides(group.place, data)
-        if not lost:
-            return
-        found = [one for one in group.found if one.path == path]
+        found = [one for one in group.found if lost and one.path == path]
         now = [mirror.written(place, one, self.view.live(one.id or "")) for one in found]
-        ours = self._tree.files(place).get(path, [])
-        uses = self._tree.uses(memory.id for memory in (*ours, *now))
-        for of, at, some, counted in (*before, (place, path, ours, uses), (place, path, now, uses)):
-            lost -= mirror.asides(of, mirror.render(of, at, some, counted)) if some else set()
+        for of, at, some, uses in (*before, (place, path, now, self._tree.uses(m.id for m in now))):
+            lost -= mirror.asides(of, mirror.render(of, at, some, uses)) if some else set()
         if path not in self.manifest.files and (before or place.form != "page"):
             lost = {one for one in lost if not one.startswith(_COUNTED)}
         if lost:

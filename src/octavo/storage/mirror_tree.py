@@ -31,10 +31,7 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 
 
 class Shown(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A file as it was last written: its hash, what it shows and with which counts of uses.
-
-    `is_behind` says that a person's words keep newer ones out.
-    """
+    """A file as last written: its hash, what it shows, how often used; `is_behind` a person keeps it."""
 
     sha256: str
     ids: Mapping[str, int] = field(default_factory=dict)
