@@ -253,3 +253,38 @@ def test_a_person_the_engine_and_kills_never_lose_a_word_or_apply_an_edit_twice(
             suppress_health_check=list(HealthCheck),
         ),
     )
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("what", ["moves", "moves a copy", "edits", "removes", "renames"])
+def test_what_a_person_does_to_new_lines_after_a_sync_that_was_killed_is_an_edit_of_them(what: str) -> None:
+    line, taken = "- กุญแจอยู่ในครัว", 0
+    for stop in range(2, 80, 3):
+        machine = MirrorMachine()
+        there, other = (machine.knowledge / f"{page}.md" for page in PAGES)
+        there.parent.mkdir(parents=True, exist_ok=True)
+        there.write_text(f"{line}\n")
+        if what == "moves a copy":
+            other.write_text(f"{line}\n")
+        machine.syncs(stop=stop, take=None)
+        taken += bool(machine.account.memories()) and "^" not in there.read_text()
+        page = there.read_text()
+        (mine,) = (said for path, said in machine.lines() if path == there)
+        if what in ("moves", "moves a copy"):
+            with other.open("a") as file:
+                file.write(f"{mine}\n")
+        match what:
+            case "edits":
+                there.write_text(page.replace("ครัว", "สวน"))
+            case "renames":
+                there.rename(there.with_stem("plants"))
+            case _:
+                there.write_text(page.replace(mine, ""))
+        machine.syncs(stop=None, take=None)
+        lines = sorted(said.removeprefix("- ").partition(" ^")[0] for _, said in machine.lines())
+        assert sorted(memory.text for memory in machine.account.memories()) == lines
+        assert len(lines) == {"moves a copy": 2, "removes": 0}.get(what, 1)
+        again = machine.account.sync(machine.mirror)
+        assert (again.edits, again.conflicts, again.refused) == ((), (), ())
+        machine.teardown()
+    assert taken > 3

@@ -37,7 +37,7 @@ def render(place: Place, path: str, memories: Sequence[Memory], uses: Mapping[st
     first = memories[0]
     match place.form:
         case "page" | "listed":
-            said = _page(place.page, memories)
+            said = page_of(place.page, memories)
         case "skill":
             said = _skill(first, path.split("/")[-2])
         case "text":
@@ -58,7 +58,7 @@ def render(place: Place, path: str, memories: Sequence[Memory], uses: Mapping[st
     return said.encode()
 
 
-def _page(name: str, memories: Sequence[Memory]) -> str:
+def page_of(name: str, memories: Sequence[Memory]) -> str:
     """A page with its front matter: where its memories rest on episodes, of how many, and until when."""
     sections: dict[str, list[str]] = {"": []}
     for memory in memories:

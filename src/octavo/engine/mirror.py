@@ -88,10 +88,12 @@ class Mirror:
         """What was shown, seen from the newest version; nothing if nobody knows, or if of another history."""
         self.view, manifest, state = self.spine.head(), self.tree.manifest(), self.spine.state
         self._alike.clear()
-        is_known = manifest is not None and 0 < manifest.version <= state.watermark()[0]
-        if manifest is None or not is_known or state.commit(manifest.version).hash != manifest.header:
-            return Manifest(account=self.spine.identity.account)
-        return manifest
+        version, newest = manifest.version if manifest else 0, state.watermark()[0]
+        if manifest and (
+            not version or (version <= newest and state.commit(version).hash == manifest.header)
+        ):
+            return manifest
+        return Manifest(account=self.spine.identity.account)
 
     def bring_up(
         self,
@@ -131,7 +133,9 @@ class Mirror:
         for name in mirror_places.FOLDERS:  # where a link or a file stands in the way, nothing is made
             with suppress(BadInput, Unavailable, OSError):
                 make_folders(self._attached.disk, self.tree.inside(f"{name}/file").parent)
-        self.note(replace(manifest, files=files))
+        ids = {id_ for one in files.values() for id_ in one.ids} if manifest.taken else ()
+        taken = {i: path for i, path in manifest.taken.items() if i not in ids and self.view.live(i)}
+        self.note(replace(manifest, files=files, taken=taken))
         return written
 
     def _put(
@@ -157,6 +161,11 @@ class Mirror:
         version = self.view.version
         header = self.spine.state.commit(version).hash if version else ""
         self._keep(replace(manifest, version=version, header=header))
+
+    def take(self, new: Mapping[str, str]) -> None:
+        """Note which memories are about to be taken from which files, whoever dies before they show them."""
+        manifest = self.base()
+        self._keep(replace(manifest, taken={**manifest.taken, **new}))
 
     def _keep(self, manifest: Manifest) -> None:
         noted = codec.encode_json(manifest) + b"\n"

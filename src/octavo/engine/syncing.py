@@ -91,6 +91,11 @@ class Comparison:
                 self._aside += data if data and path.endswith(".md") and place != _COPY else b""
             else:
                 groups.setdefault(place.path, Group(place=place)).seen[path] = data
+        for id_, path in self.manifest.taken.items():  # taken in, and nobody lived to show it
+            if self.view.live(id_) and (was := mirror_places.place_of(self._state.history(id_)[0][1])):
+                group = groups.setdefault(was.path, Group(place=was))
+                group.seen.setdefault(path, self._disk.get(path))
+                group.base[id_] = self._base[id_] = 1
         self.groups = list(groups.values())
         for step in (self._read, self._follow, self._tell_apart):
             for group in (group for group in self.groups if not group.refused):
@@ -121,7 +126,7 @@ class Comparison:
         for path in sorted({*pages, *files} & shown.keys()):
             group.seen.setdefault(path, self._disk.get(path))
         group.members = {memory.id: memory for some in files.values() for memory in some}
-        group.base = {i: rev for path in group.seen if path in shown for i, rev in shown[path].ids.items()}
+        group.base |= {i: rev for path in group.seen if path in shown for i, rev in shown[path].ids.items()}
         path, found, before = place.path, list[Found](), dict[str, list[View]]()
         try:
             there = {path: data for path, data in group.seen.items() if data is not None}
@@ -175,7 +180,9 @@ class Comparison:
 
     def _check(self, group: Group, path: str, data: bytes, before: list[View]) -> None:
         """Raise BadInput if a file says what it did not show and would not show again: it would be lost."""
-        place, lost = group.place, mirror.asides(group.place, data)
+        place = group.place
+        head = mirror.page_of(place.page, ()) if place.form == "page" else "{}"
+        lost = mirror.asides(place, data) - mirror.asides(place, head.encode())
         found = [one for one in group.found if lost and one.path == path]
         now = [mirror.written(place, one, self.view.live(one.id or "")) for one in found]
         for of, at, some, uses in (*before, (place, path, now, self._tree.uses(m.id for m in now))):
@@ -334,6 +341,8 @@ def sync(
                     _take_in(group, state, view, writer(group.place.scope))
 
         if writer is not None and any(group.edits for group in compared.groups):
+            new = [edit for group in compared.groups for edit, _ in group.edits if edit.action == "remember"]
+            tree.take({str(edit.id): edit.path for edit in new if edit.id})
             tree.spine.commit(act, cause="sync", actor=writer(SHARED).actor)
         waiting = {g.place.path for g in compared.groups if g.is_held or (g.edits and not writer)}
         away = {id_ for id_, path in compared.moved.items() if path in waiting}  # not here, and not yet there

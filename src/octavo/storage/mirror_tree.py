@@ -40,13 +40,17 @@ class Shown(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
-    """What the mirror was at a version: the base that edits are told from."""
+    """What the mirror was at a version: the base that edits are told from.
+
+    `taken` are the new memories that a sync took from which files, until these show them.
+    """
 
     format: int = _FORMAT
     account: str = ""
     version: int = 0
     header: str = ""
     files: Mapping[str, Shown] = field(default_factory=dict)
+    taken: Mapping[str, str] = field(default_factory=dict)
 
 
 class Tree:
