@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -394,6 +395,32 @@ def test_a_count_in_a_tree_that_lost_its_manifest_may_be_of_any_day(account: Acc
     done = account.sync(commit=True)
     assert (done.edits, done.refused) == ((), ())
     assert json.loads((tree / TAUGHT).read_text())["wave"]["times_invoked"] == 2
+
+
+def test_a_clone_beside_a_copied_account_on_another_machine_has_nothing_to_sync(
+    account: Account, tree: Path, tmp_path: Path
+) -> None:
+    (wave,) = account.memories(topic="behavior/wave")
+    with account.sandbox() as sandbox:
+        sandbox.use(wave.id)  # the clone shows an older count
+    command = ["git", "-c", "user.name=nok", "-c", "user.email=nok@example.org"]
+    for words in (
+        ["init", "-q"],
+        ["add", "."],
+        ["commit", "-q", "-m", "ก่อนย้าย"],
+        ["clone", "-q", ".", "../away"],
+    ):
+        subprocess.run([*command, *words], cwd=tree, check=True, capture_output=True)
+    assert not (tree.parent / "away/.octavo").exists()
+    account.close()
+    shutil.copytree(tree.parent, tmp_path / "there/nok", ignore=shutil.ignore_patterns("mirror", "away"))
+    shutil.copytree(tree.parent / "away", tmp_path / "there/nok/mirror")
+    with opened(tmp_path / "there") as there:
+        for done in (there.mirror(), there.sync(commit=True), there.sync()):
+            assert (done.edits, done.conflicts, done.refused) == ((), (), ())
+        memories = there.memories()
+    with opened(tree.parent.parent) as account:
+        assert account.memories() == memories
 
 
 @pytest.mark.parametrize("lost", [False, True])
