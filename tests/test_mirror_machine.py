@@ -145,6 +145,12 @@ class MirrorMachine(RuleBasedStateMachine):
             left = path.read_text().split("\n")
             left.remove(line)
             path.write_text("\n".join(left))
+            said = line.removeprefix("- ").rpartition(" ^")
+            others = [
+                one for _, one in self.lines() if one.removeprefix("- ").startswith(f"{said[0] or said[2]} ^")
+            ]
+            # A sync that was killed may have written it to the next file of its page: it stands twice.
+            self.copied[said[0] or said[2]] += bool(others) and not said[1]
         lines = there.read_text().split("\n") if there.exists() else [""]
         first = 1 + max((n for n, one in enumerate(lines) if one == "---"), default=-1)
         place = data.draw(st.integers(first, len(lines)))
@@ -256,21 +262,29 @@ def test_a_person_the_engine_and_kills_never_lose_a_word_or_apply_an_edit_twice(
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("shows", [False, True])
 @pytest.mark.parametrize("what", ["moves", "moves a copy", "edits", "removes", "renames"])
-def test_what_a_person_does_to_new_lines_after_a_sync_that_was_killed_is_an_edit_of_them(what: str) -> None:
+def test_what_a_person_does_to_new_lines_after_a_sync_that_was_killed_is_an_edit_of_them(
+    what: str, shows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirror_places, "BLOCKS", 1)
     line, taken = "- กุญแจอยู่ในครัว", 0
     for stop in range(2, 80, 3):
         machine = MirrorMachine()
         there, other = (machine.knowledge / f"{page}.md" for page in PAGES)
         there.parent.mkdir(parents=True, exist_ok=True)
-        there.write_text(f"{line}\n")
+        there.write_text(f"- ลาวาร้อนมาก\n{line}\n")
         if what == "moves a copy":
             other.write_text(f"{line}\n")
         machine.syncs(stop=stop, take=None)
         taken += bool(machine.account.memories()) and "^" not in there.read_text()
         page = there.read_text()
-        (mine,) = (said for path, said in machine.lines() if path == there)
-        if what in ("moves", "moves a copy"):
+        (mine,) = (
+            (said for path, said in machine.lines() if path == there and line in said)
+            if line in page
+            else ("",)
+        )
+        if mine and what in ("moves", "moves a copy"):
             with other.open("a") as file:
                 file.write(f"{mine}\n")
         match what:
@@ -280,10 +294,12 @@ def test_what_a_person_does_to_new_lines_after_a_sync_that_was_killed_is_an_edit
                 there.rename(there.with_stem("plants"))
             case _:
                 there.write_text(page.replace(mine, ""))
+        wanted = sorted(said.removeprefix("- ").partition(" ^")[0] for _, said in machine.lines())
+        if shows:
+            machine.engine_shows()
         machine.syncs(stop=None, take=None)
         lines = sorted(said.removeprefix("- ").partition(" ^")[0] for _, said in machine.lines())
-        assert sorted(memory.text for memory in machine.account.memories()) == lines
-        assert len(lines) == {"moves a copy": 2, "removes": 0}.get(what, 1)
+        assert sorted(memory.text for memory in machine.account.memories()) == lines == wanted
         again = machine.account.sync(machine.mirror)
         assert (again.edits, again.conflicts, again.refused) == ((), (), ())
         machine.teardown()

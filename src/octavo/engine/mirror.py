@@ -125,8 +125,10 @@ class Mirror:
         if beside:  # noted before they are laid, so that nobody's death leaves one that nobody knows
             self._keep(replace(manifest, files={path: one for path, (*_, one) in beside.items()} | files))
         ours |= beside or {}
-        paths = sorted({*ours, *gone, *read})
-        written = {path: path in ours for path in paths if self._put(path, ours.get(path), files, seen)}
+        # The next file of a page before the one that its lines come from: who dies between loses none.
+        paths = sorted({*ours, *gone, *read}, key=lambda path: path.removesuffix(".md"), reverse=True)
+        new = {id_ for id_, path in manifest.taken.items() if path not in seen}  # a sync alone shows them
+        written = {path: path in ours for path in paths if self._put(path, ours.get(path), files, seen, new)}
         for path, data in ((IGNORED, self.tree.read(IGNORED) or _IGNORE), (SESSION, self._session_state())):
             there = self.tree.read(path)
             self.tree.put(path, data or there, over=there)
@@ -136,10 +138,15 @@ class Mirror:
         ids = {id_ for one in files.values() for id_ in one.ids} if manifest.taken else ()
         taken = {i: path for i, path in manifest.taken.items() if i not in ids and self.view.live(i)}
         self.note(replace(manifest, files=files, taken=taken))
-        return written
+        return dict(sorted(written.items()))
 
     def _put(
-        self, path: str, one: Ours | None, files: dict[str, Shown], seen: Mapping[str, bytes | None]
+        self,
+        path: str,
+        one: Ours | None,
+        files: dict[str, Shown],
+        seen: Mapping[str, bytes | None],
+        new: Collection[str] = (),
     ) -> bool:
         """Write or remove a file unless a person has been at it, and note so; True if it was."""
         place, data, now = one or (None, None, None)
@@ -149,7 +156,11 @@ class Mirror:
         else:
             is_free = shown is not None and hash_of(there) == shown.sha256
         is_free = is_free or there in (data, seen.get(path, data))
-        if not is_free or not self.tree.put(path, data, over=there):
+        if (
+            not is_free
+            or (now and not now.ids.keys().isdisjoint(new))
+            or not self.tree.put(path, data, over=there)
+        ):
             files |= {path: replace(shown, is_behind=True)} if shown else {}
             return False
         files.pop(path, None)
