@@ -565,3 +565,16 @@ def test_a_sync_that_is_killed_while_it_lays_a_copy_leaves_none_that_nobody_know
             assert account.sync(commit=True, take="ours").conflicts == ()
             assert list(root.rglob("*.octavo-*")) == []
     assert laid > 1
+
+
+def test_a_page_whose_head_waited_goes_once_it_is_put_back_if_nothing_stands_there_any_more(
+    account: Account, tree: Path
+) -> None:
+    mine = (tree / PAGE).read_text()
+    account.forget(*(memory.id for memory in account.memories(category="objects")))
+    change_front(tree / PAGE, "page", "สิ่งของ")
+    account.mirror()
+    assert (tree / PAGE).exists()
+    (tree / PAGE).write_text(mine)
+    account.sync(commit=True)
+    assert not (tree / PAGE).exists()

@@ -119,7 +119,7 @@ class Mirror:
             ours |= self._appended(place, some, shown) or self.rendered(place, shown)
         for place in at:
             ours |= self.rendered(place)
-        affected = {id_ for *_, one in ours.values() for id_ in one.ids} | changed
+        affected = {id_ for *_, one in ours.values() for id_ in one.ids} | changed | waiting
         gone = [p for p in files if p in seen or not affected.isdisjoint(files[p].ids)]
         gone += [p for p in files if beside is not None and mirror_places.is_copy(p)]
         if beside:  # noted before they are laid, so that nobody's death leaves one that nobody knows
