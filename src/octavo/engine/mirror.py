@@ -123,7 +123,7 @@ class Mirror:
         gone = [p for p in files if p in seen or not affected.isdisjoint(files[p].ids)]
         gone += [p for p in files if beside is not None and mirror_places.is_copy(p)]
         if beside:  # noted before they are laid, so that nobody's death leaves one that nobody knows
-            self._keep(replace(manifest, files={path: one for path, (*_, one) in beside.items()} | files))
+            self.keep(replace(manifest, files={path: one for path, (*_, one) in beside.items()} | files))
         ours |= beside or {}
         # The next file of a page before the one that its lines come from: who dies between loses none.
         paths = sorted({*ours, *gone, *read}, key=lambda path: path.removesuffix(".md"), reverse=True)
@@ -171,14 +171,10 @@ class Mirror:
         """Keep what is shown now, and of which version."""
         version = self.view.version
         header = self.spine.state.commit(version).hash if version else ""
-        self._keep(replace(manifest, version=version, header=header))
+        self.keep(replace(manifest, version=version, header=header))
 
-    def take(self, new: Mapping[str, str]) -> None:
-        """Note which memories are about to be taken from which files, whoever dies before they show them."""
-        manifest = self.base()
-        self._keep(replace(manifest, taken={**manifest.taken, **new}))
-
-    def _keep(self, manifest: Manifest) -> None:
+    def keep(self, manifest: Manifest) -> None:
+        """Keep a manifest as it is."""
         noted = codec.encode_json(manifest) + b"\n"
         self.tree.put(MANIFEST, noted, over=self.tree.read(MANIFEST))
 

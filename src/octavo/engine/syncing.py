@@ -342,7 +342,8 @@ def sync(
 
         if writer is not None and any(group.edits for group in compared.groups):
             new = [edit for group in compared.groups for edit, _ in group.edits if edit.action == "remember"]
-            tree.take({str(edit.id): edit.path for edit in new if edit.id})
+            base, new_ids = compared.manifest, {str(edit.id): edit.path for edit in new if edit.id}
+            tree.keep(replace(base, taken={**base.taken, **new_ids}))  # whoever dies before files show them
             tree.spine.commit(act, cause="sync", actor=writer(SHARED).actor)
         waiting = {g.place.path for g in compared.groups if g.is_held or (g.edits and not writer)}
         away = {id_ for id_, path in compared.moved.items() if path in waiting}  # not here, and not yet there
