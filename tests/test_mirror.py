@@ -482,7 +482,7 @@ def test_a_page_of_several_files_is_the_same_however_it_came_to_be(
 def test_only_a_person_takes_edits_in_and_only_the_owner_mirrors(
     account: Account, tree: Path, tmp_path: Path
 ) -> None:
-    edit(tree, OBJECTS, "red", "blue")
+    edit(tree, OBJECTS, "the red", "the blue")
     with octavo.open(tmp_path, "nok", actor="agent:orion") as agent:
         assert len(agent.sync().edits) == 1
         with pytest.raises(HumanOnly):
@@ -625,7 +625,7 @@ def test_a_copied_account_has_a_mirror_of_its_own(account: Account, tree: Path, 
     account.close()
     shutil.copytree(tmp_path / "nok", tmp_path / "there" / "nok")
     with opened(tmp_path / "there") as copy:
-        edit(tmp_path / "there/nok/mirror", OBJECTS, "red", "blue")
+        edit(tmp_path / "there/nok/mirror", OBJECTS, "the red", "the blue")
         assert len(copy.sync(commit=True).edits) == 1
     assert "red key" in (tree / OBJECTS).read_text()
 

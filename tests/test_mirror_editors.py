@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 
 import octavo
 from octavo.domain import blocks, mirror_places
+from octavo.domain.buffer import Wrote
+from octavo.domain.memory import Link, Memory
 from octavo.engine.account import Account
 from octavo.errors import Unavailable
 from octavo.storage.mirror_tree import Tree
 from octavo.storage.stores.disk import Disk
-from test_mirror import page_of
+from test_mirror import AT, page_of
 
 OBJECTS = "semantic/knowledge/objects.md"
 KEY, LAVA = "the red key opens the north door", "ลาวาร้อนมาก ห้ามเดินผ่าน"
@@ -88,8 +90,15 @@ def test_properties_in_another_order_are_no_edit_and_those_of_a_person_are_not_t
     account: Account, tree: Path
 ) -> None:
     page = tree / OBJECTS
-    page.write_text(page.read_text().replace("page: objects", 'updated: 2026-05-04\npage: "objects"'))
-    assert account.sync(commit=True).written == (OBJECTS,)
+    data, links = {"last_seen": "2026-05-04T09:00:00Z"}, (Link(name="evidence", to="seen"),)
+    seen = Memory(id="", kind="fact", text="doors are red", category="objects", at=AT, data=data, links=links)
+    account.intake.write_many([Wrote(memory=seen)], cause="test")
+    account.mirror()
+    head = "page: objects\nupdated: '2026-05-04'\nepisodes: 1\n"
+    assert head in page.read_text()
+    page.write_text(page.read_text().replace(head, 'episodes: 1\nupdated: 2026-05-04\npage: "objects"\n'))
+    done = account.sync(commit=True)
+    assert (done.edits, done.refused, done.written) == ((), (), (OBJECTS,))
     mine = page.read_text().replace("page: objects\n", "page: objects\ntags:\n  - บ้าน\n")
     page.write_text(mine)
     for _ in range(2):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -34,6 +35,7 @@ _BLOCK = re.compile(
 _FENCED = re.compile(r"^ {0,3}(?:`{3,}|~{3,})[ \t]*\Z", re.MULTILINE)
 _ENDING = re.compile(f"[{_BLANKS}](?=\n|\\Z)")
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_COMMENT = re.compile(r"(?:^|(?<=\s))#.*", re.MULTILINE)
 _MERGE = re.compile(r"^<{7} .*^={7}$.*^>{7} ", re.DOTALL | re.MULTILINE)
 
 
@@ -49,8 +51,11 @@ def item(text: str, id_: str) -> str:
     return "\n".join([f"- {first}", *(f"  {line}" if line else "" for line in others)]) + "\n"
 
 
-def blocks_of(text: str, titles: Collection[str] = ()) -> Iterator[tuple[str, str, str | None, int, int]]:
-    """The blocks of a page, whoever wrote it: the section, what is said, whose id, first and last line.
+Block = tuple[str, str, str | None, int, int]  # the section, what is said, whose id, first and last line
+
+
+def blocks_of(text: str, titles: Collection[str] = (), *, headings: bool = False) -> Iterator[Block]:
+    """The blocks of a page, whoever wrote it; with `headings` each of these is one that says nothing too.
 
     A heading of the first order is a section like one of the second, unless it is one of the page's `titles`.
     """
@@ -61,7 +66,9 @@ def blocks_of(text: str, titles: Collection[str] = ()) -> Iterator[tuple[str, st
         line, at = line + whole.count("\n", at, block.start()), block.start()
         if block["heading"]:
             heading = unescaped(block[0].lstrip("#").strip(_BLANKS))
-            section = section if block[0][1] == " " and heading.strip().casefold() in own else heading
+            if block[0][1] != " " or heading.strip().casefold() not in own:
+                section = heading
+                yield from [(section, "", None, line, line)] * headings
             continue
         lines = block[0].split("\n")
         if block["item"]:
@@ -78,10 +85,21 @@ def front_of(text: str) -> tuple[Mapping[str, Any], str]:
     text = plain(text)
     front = _FRONT.match(text)
     try:
-        fields = msgspec.yaml.decode(front[1].encode()) or {} if front else None
+        said = msgspec.yaml.decode(front[1].encode()) or {} if front else None
     except msgspec.DecodeError as error:
         raise BadInput(f"the front matter is no YAML: {str(error).splitlines()[0]}") from error
+    fields = msgspec.to_builtins(said, str_keys=True)
     return (fields, text[front.end() :]) if front and isinstance(fields, Mapping) else ({}, text)
+
+
+def comments_of(text: str) -> Iterator[str]:
+    """The comments of a text's front matter: what can be left out of it, and its fields stay the same."""
+    fields, rest = front_of(text)
+    head = plain(text).removesuffix(rest)
+    for mark in _COMMENT.finditer(head):
+        with suppress(BadInput):
+            if front_of(head[: mark.start()] + head[mark.end() :])[0] == fields:
+                yield mark[0]
 
 
 def front_matter(fields: Mapping[str, Any]) -> str:

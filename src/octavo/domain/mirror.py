@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -16,14 +16,14 @@ from msgspec.structs import replace
 
 from octavo.domain import blocks, strict_json
 from octavo.domain.memory import Memory
-from octavo.domain.mirror_places import BEHAVIOR, EDITABLE, GENERAL, STEPS, Place, skill_name
+from octavo.domain.mirror_places import BEHAVIOR, EDITABLE, GENERAL, NEVER, STEPS, Place, skill_name
 from octavo.domain.rules import GUARDRAIL, PROCEDURAL
 from octavo.domain.sentences import shorten
 from octavo.errors import BadFile, BadInput
 
 Action = Literal["remember", "revise", "forget"]
 _CREATED, _COUNTED = "created_at", "times_invoked"
-_FRONT = ("page", "updated", "episodes")
+_MARKS = "octavo-"
 _MARK = re.compile(r"\s?\^([A-Za-z0-9][A-Za-z0-9_.:@-]{0,95})")
 _HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
 _CAPABILITY = re.compile(r"^## Capability[ \t]*\n+(.+?)(?=\n\s*\n|\n#|\Z)", re.MULTILINE | re.DOTALL)
@@ -37,7 +37,7 @@ def render(place: Place, path: str, memories: Sequence[Memory], uses: Mapping[st
     first = memories[0]
     match place.form:
         case "page" | "listed":
-            said = _page(place.page, memories)
+            said = page_of(place.page, memories)
         case "skill":
             said = _skill(first, path.split("/")[-2])
         case "text":
@@ -58,7 +58,7 @@ def render(place: Place, path: str, memories: Sequence[Memory], uses: Mapping[st
     return said.encode()
 
 
-def _page(name: str, memories: Sequence[Memory]) -> str:
+def page_of(name: str, memories: Sequence[Memory]) -> str:
     """A page with its front matter: where its memories rest on episodes, of how many, and until when."""
     sections: dict[str, list[str]] = {"": []}
     for memory in memories:
@@ -145,24 +145,57 @@ class Found(Struct, frozen=True, kw_only=True):
     first: dict[str, Any] = {}
 
 
-def read(place: Place, path: str, data: bytes) -> list[Found]:
-    """What a person's file says, memory by memory; BadInput if it cannot be read."""
+class Said(dict[str, Any]):
+    """What a file says as JSON or YAML, where 1 is neither 1.0 nor true."""
+
+    __hash__ = None
+
+    def __eq__(self, other: object) -> bool:
+        return json.dumps(self, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def asides(place: Place, data: bytes) -> set[str]:
+    """What a file says besides the words of its memories: headings, comments and the fields of its head."""
+    if place.form == "behaviors":  # the name in one repeats what stands before its braces
+        return {*_flat({name: {**one, "name": None} for name, one in _json(data).items()})}
+    if place.form not in ("page", "skill"):
+        return set()
+    front, text = blocks.front_of(data.decode())
+    names = {key: str(front[key]) for key in ("page", "name") if front.get(key)}
+    listed = blocks.blocks_of(text, headings=True) if place.form == "page" else ()
+    headings = {f"## {section.strip().casefold()}" for section, *_ in listed if section}
+    return {*_flat({**front, **names}), *blocks.comments_of(data.decode()), *headings}
+
+
+def _flat(fields: Mapping[str, Any], of: str = "") -> Iterator[str]:
+    for name, value in fields.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f" of {name}")
+        elif value is not None:
+            yield f"{name}{of}: {value!r}"
+
+
+def read(place: Place, path: str, data: bytes, former: Sequence[Place] = ()) -> list[Found]:
+    """What a person's file says, memory by memory; BadInput if it cannot be read.
+
+    A title that it bears from where it was in one of the `former` places is none of its words.
+    """
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise BadInput("it is not UTF-8") from error
     match place.form:
         case "page":
-            return _read_page(place, path, text)
+            return _read_page(place, path, text, former)
         case "skill":
-            return [_read_skill(path, text)]
+            return [_read_skill(path, text, former)]
         case "text":
             plain = blocks.plain(text).removesuffix("\n")
             return [Found(said={"text": blocks.unescaped(plain)}, path=path)]
         case "json":
             value = _json(data)
             words = {"text": json_text(value, indent=None).rstrip()} if place.kind == "skill" else {}
-            return [Found(said={**words, "data": value}, path=path)]
+            return [Found(said=Said(**words, data=value), path=path)]
         case "run" if path.endswith(STEPS):
             lines = strict_json.lines_of(data)
             return [Found(said=_object(step, f"line {n}: "), path=path, line=n) for n, step in lines]
@@ -174,20 +207,20 @@ def read(place: Place, path: str, data: bytes) -> list[Found]:
         actions = value.get("actions") if isinstance(value, dict) else None
         if not name or len(name) > 64 or not isinstance(actions, list):
             raise BadInput(f"behavior {name!r} needs a name of at most 64 characters, and a list of actions")
-        first = {key: value[key] for key in (_CREATED, _COUNTED) if value.get(key)}
+        first = {key: value[key] for key in ("name", _COUNTED) if value.get(key)}
         line = text.count("\n", 0, max(text.find(json.dumps(name, ensure_ascii=False)), 0)) + 1
         said = taught(name, actions, value.get("description"))
+        said["data"][_CREATED] = value.get(_CREATED)
         found.append(Found(said=said, path=path, line=line, first=first))
     return found
 
 
-def _read_page(place: Place, path: str, text: str) -> list[Found]:
+def _read_page(place: Place, path: str, text: str, former: Sequence[Place]) -> list[Found]:
     front, _ = blocks.front_of(text)
-    if strange := [str(name) for name in front if name not in _FRONT]:
-        why = f"its properties {', '.join(strange)} are no memory's and would be lost: take them out"
-        raise BadInput(why)
-    titles = [title_of(name) for name in (place.page, str(front.get("page", "")))]
-    listed = list(blocks.blocks_of(text, titles))
+    if strange := [name for name in front if name not in ("page", "updated", "episodes")]:
+        raise BadInput(f"its properties {', '.join(strange)} would be lost: take them out")
+    names = (str(front.get("page", "")), *(one.page for one in (place, *former)))
+    listed = list(blocks.blocks_of(text, [*map(title_of, names)]))
     topics = [section for section, *_ in listed if place.kind == "register" and section]
     if twice := [topic for topic in topics if topics.count(topic) > 1]:
         raise BadInput(f"two blocks stand under {twice[0]!r}, and a register says one thing")
@@ -210,7 +243,7 @@ def _skill(memory: Memory, name: str) -> str:
     return f"{blocks.front_matter(fields)}\n{body}\n"
 
 
-def _read_skill(path: str, text: str) -> Found:
+def _read_skill(path: str, text: str, former: Sequence[Place]) -> Found:
     """What a file says of its skill, and the id it bears; one without front matter is read too.
 
     It says no `description` where that follows from the text.
@@ -220,17 +253,18 @@ def _read_skill(path: str, text: str) -> Found:
     marks = metadata if isinstance(metadata := others.pop(_METADATA, None), Mapping) else {}
     body = body.removeprefix("\n").removesuffix("\n") if fields else body.strip("\n")
     plain = body
-    for name in (str(fields.get("name")), path.split("/")[-2]):  # the folder may have been renamed
+    paths = (path, *(one.path for one in former))
+    for name in (str(fields.get("name")), *(path.split("/")[-2] for path in paths)):
         plain = plain.removeprefix(_wrapping(name))
     text = blocks.unescaped(body if _HEADING.search(plain) else plain)
-    if theirs := {key: value for key, value in marks.items() if not str(key).startswith("octavo-")}:
+    if theirs := {key: value for key, value in marks.items() if not key.startswith(_MARKS)}:
         others[_METADATA] = theirs
     description = str(fields.get("description") or "")
     data = {
         "description": description if description not in ("", _description(text)) else None,
-        _OTHERS: msgspec.to_builtins(others, str_keys=True) or None,
+        _OTHERS: others or None,
     }
-    return Found(said={"text": text, "data": data}, path=path, id=str(marks.get("octavo-id") or "") or None)
+    return Found(said=Said(text=text, data=data), path=path, id=str(marks.get("octavo-id") or "") or None)
 
 
 def _description(text: str, own: Any = None) -> str:
@@ -285,6 +319,12 @@ def fields_of(
     if old and place.form == "skill" and skill_name(old.topic or old.id) != place.path.split("/")[-2]:
         fields["topic"] = place.topic
     return fields
+
+
+def written(place: Place, one: Found, old: Memory | None) -> Memory:
+    """The memory that says what was found, to be shown again."""
+    fields = fields_of(place, one.said, old, one.first)
+    return replace(old, **fields) if old else Memory(id=one.id or "new", at=NEVER, **fields)
 
 
 def taught(name: str, actions: Sequence[Any], description: Any = None) -> dict[str, Any]:

@@ -30,7 +30,7 @@ _UNSAFE = re.compile(r"[\x00-\x1f<>:\"/\\|?*^#\[\]]")
 _STATE = {"category": STATE}
 _NUMBERED = re.compile(r"(.*?)(/SKILL\.md|\.\w+)")
 _LONGEST_SKILL = 64
-_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 # The tree: a path and what it is named by, its form, and the kind and fields of what is shown there; the
 # first row that fits counts.
@@ -151,7 +151,7 @@ def recognise(path: str, text: str) -> Place | None:
     for row, variable, form, kind, fields in _ROWS:
         named = re.fullmatch(row.replace("{}", "([^/.][^/]*)"), own)
         if named and form in (*EDITABLE, "run"):
-            made: dict[str, Any] = {"id": "x", "at": _NEVER, "kind": kind, "scope": scope, **fields}
+            made: dict[str, Any] = {"id": "x", "at": NEVER, "kind": kind, "scope": scope, **fields}
             made |= {"approved": "person"} if "approved" in fields else {}
             if variable:
                 name = named[1]

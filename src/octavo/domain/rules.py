@@ -6,8 +6,10 @@ A commit that loses the race runs them again on the newer state; nothing here re
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from octavo.domain import assembling, gate, screening
@@ -177,10 +179,14 @@ def _append(pending: Pending, memory: Memory, context: RuleContext) -> Verdict:
     return keep_out(pending, memory, "immutable", detail, "write a new episode", context)
 
 
+_bytes = partial(msgspec.json.encode, order="deterministic")
+
+
 def _next_revision(pending: Pending, old: Memory, new: Memory, context: RuleContext) -> Verdict:
     """latest_wins and careful_merge on an existing topic: the next revision of the same memory."""
-    # Whoever says it and whenever.
-    if replace(new, id=old.id, rev=old.rev, at=old.at, sandbox=old.sandbox, actor=old.actor) == old:
+    # Whoever says it and whenever; for Python 1 is True.
+    again = replace(new, id=old.id, rev=old.rev, at=old.at, sandbox=old.sandbox, actor=old.actor)
+    if again == old and _bytes(new.data) == _bytes(old.data):
         return Verdict(outcome="unchanged", memory=old)
     if _guarded(old, new, context):
         return propose(

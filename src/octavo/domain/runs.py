@@ -60,7 +60,7 @@ def complete(
     steps: Sequence[Mapping[str, Any]], observed: Mapping[str, Any] | None = None
 ) -> list[dict[str, Any]]:
     """The steps with RLDS' own marks and a closing step that only observes, where missing."""
-    marks = {"is_first": False, "is_last": False, "is_terminal": False}
+    marks: dict[str, Any] = {"is_first": False, "is_last": False, "is_terminal": False}
     marked = [
         {**marks, "is_first": not place, "discount": 1.0 - bool(step.get("done")), **step}
         for place, step in enumerate(steps)
@@ -70,22 +70,11 @@ def complete(
     last, done = marked[-1], bool(marked[-1].get("done"))
     # What an older record observes at its end is the state that its last action led to.
     actual = part_of(last, "world_model").get("actual_state")
-    closing = {
-        "is_last": True,
-        "is_terminal": done,
-        "discount": 1.0 - done,
-        "frame_id": len(marked),
-        "timestamp_us": last.get("timestamp_us"),
-        "action": None,
-        "observation": dict(
-            observed or ({"robot_state": actual} if actual else part_of(last, "observation"))
-        ),
-        "world_model": None,
-        "reward": 0.0,
-        "done": done,
-        "info": {},
-    }
-    return [*marked, {**marks, **closing}]
+    seen = observed or ({"robot_state": actual} if actual else part_of(last, "observation"))
+    marks |= {"is_last": True, "is_terminal": done, "discount": 1.0 - done}
+    when = {"frame_id": len(marked), "timestamp_us": last.get("timestamp_us")}
+    what = {"action": None, "observation": dict(seen), "world_model": None}
+    return [*marked, {**marks, **when, **what, "reward": 0.0, "done": done, "info": {}}]
 
 
 def steps_of(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -24,7 +24,7 @@ from octavo.storage.state_view import DbView
 from octavo.storage.stores.disk import make_folders
 
 _NOTHING: Mapping[str, Shown] = {}
-Ours = tuple[Place, bytes, Mapping[str, int]]  # a file now: its place, its bytes, the revisions it shows
+Ours = tuple[Place, bytes, Shown]  # a file now: its place, its bytes, what it shows
 _IGNORE = b".octavo/\nepisodic/checkpoints/\nsession_state.json\n*.octavo-*\n"
 
 
@@ -88,10 +88,12 @@ class Mirror:
         """What was shown, seen from the newest version; nothing if nobody knows, or if of another history."""
         self.view, manifest, state = self.spine.head(), self.tree.manifest(), self.spine.state
         self._alike.clear()
-        is_known = manifest is not None and 0 < manifest.version <= state.watermark()[0]
-        if manifest is None or not is_known or state.commit(manifest.version).hash != manifest.header:
-            return Manifest(account=self.spine.identity.account)
-        return manifest
+        version, newest = manifest.version if manifest else 0, state.watermark()[0]
+        if manifest and (
+            not version or (version <= newest and state.commit(version).hash == manifest.header)
+        ):
+            return manifest
+        return Manifest(account=self.spine.identity.account)
 
     def bring_up(
         self,
@@ -117,46 +119,63 @@ class Mirror:
             ours |= self._appended(place, some, shown) or self.rendered(place, shown)
         for place in at:
             ours |= self.rendered(place)
-        affected = {id_ for *_, ids in ours.values() for id_ in ids} | changed
+        affected = {id_ for *_, one in ours.values() for id_ in one.ids} | changed | waiting
         gone = [p for p in files if p in seen or not affected.isdisjoint(files[p].ids)]
         gone += [p for p in files if beside is not None and mirror_places.is_copy(p)]
+        if beside:  # noted before they are laid, so that nobody's death leaves one that nobody knows
+            self.keep(replace(manifest, files={path: one for path, (*_, one) in beside.items()} | files))
         ours |= beside or {}
-        paths = sorted({*ours, *gone, *read})
-        written = {path: path in ours for path in paths if self._put(path, ours.get(path), files, seen)}
+        # The next file of a page before the one that its lines come from: who dies between loses none.
+        paths = sorted({*ours, *gone, *read}, key=lambda path: path.removesuffix(".md"), reverse=True)
+        new = {id_ for id_, path in manifest.taken.items() if path not in seen}  # a sync alone shows them
+        written = {path: path in ours for path in paths if self._put(path, ours.get(path), files, seen, new)}
         for path, data in ((IGNORED, self.tree.read(IGNORED) or _IGNORE), (SESSION, self._session_state())):
             there = self.tree.read(path)
             self.tree.put(path, data or there, over=there)
         for name in mirror_places.FOLDERS:  # where a link or a file stands in the way, nothing is made
             with suppress(BadInput, Unavailable, OSError):
                 make_folders(self._attached.disk, self.tree.inside(f"{name}/file").parent)
-        self.note(replace(manifest, files=files))
-        return written
+        ids = {id_ for one in files.values() for id_ in one.ids} if manifest.taken else ()
+        taken = {i: path for i, path in manifest.taken.items() if i not in ids and self.view.live(i)}
+        self.note(replace(manifest, files=files, taken=taken))
+        return dict(sorted(written.items()))
 
     def _put(
-        self, path: str, one: Ours | None, files: dict[str, Shown], seen: Mapping[str, bytes | None]
+        self,
+        path: str,
+        one: Ours | None,
+        files: dict[str, Shown],
+        seen: Mapping[str, bytes | None],
+        new: Collection[str] = (),
     ) -> bool:
         """Write or remove a file unless a person has been at it, and note so; True if it was."""
-        place, data, ids = one or (None, None, {})
+        place, data, now = one or (None, None, None)
         there, shown = self.tree.read(path), files.get(path)
         if there is None:  # what a person removed comes back only if nobody can remove it
             is_free = shown is None or (place is not None and place.form not in mirror_places.EDITABLE)
         else:
             is_free = shown is not None and hash_of(there) == shown.sha256
         is_free = is_free or there in (data, seen.get(path, data))
-        if not is_free or not self.tree.put(path, data, over=there):
+        if (
+            not is_free
+            or (now and not now.ids.keys().isdisjoint(new))
+            or not self.tree.put(path, data, over=there)
+        ):
             files |= {path: replace(shown, is_behind=True)} if shown else {}
             return False
-        if data is None:
-            files.pop(path, None)
-        else:
-            files[path] = Shown(sha256=hash_of(data), ids=ids)
+        files.pop(path, None)
+        files |= {path: now} if now else {}
         return there != data
 
     def note(self, manifest: Manifest) -> None:
         """Keep what is shown now, and of which version."""
         version = self.view.version
         header = self.spine.state.commit(version).hash if version else ""
-        noted = codec.encode_json(replace(manifest, version=version, header=header)) + b"\n"
+        self.keep(replace(manifest, version=version, header=header))
+
+    def keep(self, manifest: Manifest) -> None:
+        """Keep a manifest as it is."""
+        noted = codec.encode_json(manifest) + b"\n"
         self.tree.put(MANIFEST, noted, over=self.tree.read(MANIFEST))
 
     def places(self, ids: Collection[str] | None = None) -> dict[str, tuple[Place, list[Memory]]]:
@@ -170,10 +189,14 @@ class Mirror:
         files: dict[str, Ours] = {}
         for path, some in self.files(place, shown).items():
             ids = {memory.id: memory.rev for memory in some}
-            uses = self.view.uses(list(ids)) if place.form == "behaviors" else {}
-            data = mirror.render(place, path, some, {id_: count for id_, (count, _) in uses.items()})
-            files[path] = place, data, ids
+            uses = self.uses(ids) if place.form == "behaviors" else {}
+            data = mirror.render(place, path, some, uses)
+            files[path] = place, data, Shown(sha256=hash_of(data), ids=ids, uses=uses)
         return files
+
+    def uses(self, ids: Iterable[str]) -> dict[str, int]:
+        """How often memories were used until now."""
+        return {id_: count for id_, (count, _) in self.view.uses(list(ids)).items()}
 
     def files(self, place: Place, shown: Mapping[str, Shown] = _NOTHING) -> dict[str, list[Memory]]:
         """The live memories of a place, file by file; see `rendered`.
@@ -222,7 +245,8 @@ class Mirror:
         ids = sorted(changed, key=self.spine.state.order_of(changed).__getitem__)
         new = [m for id_ in ids if (m := self.view.live(id_)) and self._is_at(m, place)]
         data += mirror.render(place, place.path, new, {}) if new else b""
-        return {place.path: (place, data, {**shown.ids, **{m.id: m.rev for m in new}})}
+        now = Shown(sha256=hash_of(data), ids={**shown.ids, **{m.id: m.rev for m in new}})
+        return {place.path: (place, data, now)}
 
     def _is_at(self, memory: Memory, place: Place) -> bool:
         own = mirror_places.place_of(memory, self.session_name)

@@ -27,7 +27,14 @@ from octavo.storage.mirror_tree import hash_of
 from octavo.storage.state_view import DbView
 
 Take = Literal["ours", "theirs"]
+# What can be shown: the place, the file, the memories, and how often each was used.
+View = tuple[Place, str, list[Memory], Mapping[str, int]]
 _SHOWN = 80
+# What a person does who wants what no edit of a head gives.
+_INSTEAD = {"page:": "put it back and rename the file", "name:": "put it back and rename the folder"}
+# What Octavo counts itself: in a file that nobody knows it may be of any day.
+_COUNTED = ("updated: ", "episodes: ", "times_invoked of ", "octavo-")
+_COPY = "it is a copy of a conflict that was changed or forgotten: take from it what you need, and remove it"
 _STRANGE = "it is no file of the mirror"
 _FURTHER = re.compile(r"-\d{4}(?=\.md$)")  # what makes a file a further one of its page
 # Why what a person did to a memory waits if the account has changed it too.
@@ -75,15 +82,20 @@ class Comparison:
         hidden = tuple(f"{path}/" for path in left)  # nobody knows what is below a link: it did not go
         for path in sorted({*self._disk, *self.manifest.files} - left.keys()):
             shown, data = self.manifest.files.get(path), self._disk.get(path)
-            if mirror_places.is_copy(path) or path.startswith(hidden):
+            if path.startswith(hidden) or (data is None and mirror_places.is_copy(path)):
                 continue
             if shown is not None and data is not None and hash_of(data) == shown.sha256:
                 self._at_home |= shown.ids.keys()
             elif isinstance(place := self._place(path), str):
                 self.alone.append(Held(path=path, reason=place))
-                self._aside += data if data and path.endswith(".md") else b""  # a backup is none
+                self._aside += data if data and path.endswith(".md") and place != _COPY else b""
             else:
                 groups.setdefault(place.path, Group(place=place)).seen[path] = data
+        for id_, path in self.manifest.taken.items():  # taken in, and nobody lived to show it
+            if self.view.live(id_) and (was := mirror_places.place_of(self._state.history(id_)[0][1])):
+                group = groups.setdefault(was.path, Group(place=was))
+                group.seen.setdefault(path, self._disk.get(path))
+                group.base[id_] = self._base[id_] = 1
         self.groups = list(groups.values())
         for step in (self._read, self._follow, self._tell_apart):
             for group in (group for group in self.groups if not group.refused):
@@ -91,6 +103,8 @@ class Comparison:
 
     def _place(self, path: str) -> Place | str:
         """What a file is, by the memories it showed or by its name; or why it is left alone."""
+        if mirror_places.is_copy(path):
+            return _COPY
         shown, text = self.manifest.files.get(path), self._disk.get(path, b"").decode("utf-8", "replace")
         if shown and shown.ids:
             id_, rev = next(iter(shown.ids.items()))
@@ -112,12 +126,16 @@ class Comparison:
         for path in sorted({*pages, *files} & shown.keys()):
             group.seen.setdefault(path, self._disk.get(path))
         group.members = {memory.id: memory for some in files.values() for memory in some}
-        group.base = {i: rev for path in group.seen if path in shown for i, rev in shown[path].ids.items()}
-        path, found = place.path, list[Found]()
+        group.base |= {i: rev for path in group.seen if path in shown for i, rev in shown[path].ids.items()}
+        path, found, before = place.path, list[Found](), dict[str, list[View]]()
         try:
-            for path, data in group.seen.items():
-                found += mirror.read(place, path, data) if data is not None else []
+            there = {path: data for path, data in group.seen.items() if data is not None}
+            for path, data in there.items():
+                before[path] = self._before(place, path, mirror.read(place, path, data))
+                found += mirror.read(place, path, data, [of for of, *_ in before[path]])
             group.found = self._named(group, found)
+            for path, data in there.items():
+                self._check(group, path, data, before[path])
         except BadInput as error:
             group.refused.append(Held(path=path, reason=error.message, line=1))
             self._aside += b"".join(data for data in group.seen.values() if data)
@@ -134,7 +152,13 @@ class Comparison:
             case "behaviors":
                 older = (self._state.revision(id_, rev) for id_, rev in group.base.items())
                 known = {mirror.name_of(m): m.id for m in (*older, *group.members.values())}
-                return [replace(one, id=known.get(one.said["data"]["name"])) for one in found]
+                named = {one.said["data"]["name"]: one for one in found}
+                for name, one in named.items():
+                    inner = one.first.get("name", name)
+                    if inner != name and (name in known or inner not in known):
+                        raise BadInput(f"behavior {name!r} is called {inner!r} inside: change the outer name")
+                    known |= {} if inner in named else {name: known[inner]}
+                return [replace(one, id=known.get(name)) for name, one in named.items()]
             case "run":  # a new folder is one episode
                 heads, steps = [one for one in found if one.id], [one.said for one in found if not one.id]
                 if not heads:
@@ -146,6 +170,29 @@ class Comparison:
         told, shown = holder.id if holder else None, self.manifest.files
         own = {path: next(iter(shown[path].ids), None) for path in group.seen if path in shown}
         return [replace(one, id=own.get(one.path) or one.id or told) for one in found]
+
+    def _before(self, place: Place, path: str, found: list[Found]) -> list[View]:
+        """What a file showed; of one that nobody knows, what stood where the ids in it ever were."""
+        if shown := self.manifest.files.get(path):
+            return [(place, path, [self._state.revision(*mark) for mark in shown.ids.items()], shown.uses)]
+        ever = (m for one in found for _, m in self._state.history(one.id or "") if not m.gone)
+        return [(of, at, some, {}) for at, (of, some) in mirror_places.grouped(ever).items()]
+
+    def _check(self, group: Group, path: str, data: bytes, before: list[View]) -> None:
+        """Raise BadInput if a file says what it did not show and would not show again: it would be lost."""
+        place = group.place
+        head = mirror.page_of(place.page, ()) if place.form == "page" else "{}"
+        lost = mirror.asides(place, data) - mirror.asides(place, head.encode())
+        found = [one for one in group.found if lost and one.path == path]
+        now = [mirror.written(place, one, self.view.live(one.id or "")) for one in found]
+        for of, at, some, uses in (*before, (place, path, now, self._tree.uses(m.id for m in now))):
+            lost -= mirror.asides(of, mirror.render(of, at, some, uses)) if some else set()
+        if path not in self.manifest.files and (before or place.form != "page"):
+            lost = {one for one in lost if not one.startswith(_COUNTED)}
+        if lost:
+            what = min(lost).replace("'", "")
+            how = _INSTEAD.get(what.split(" ")[0], "put it back, or take it out")
+            raise BadInput(f"its `{what}` would be lost, no edit changes it: {how}")
 
     def _follow(self, group: Group) -> None:
         """Note what moved into a group: it stays the same memory, on a page of its kind or as a skill.
@@ -169,7 +216,7 @@ class Comparison:
             own = one.id if one.id in known else None
             if own and own not in there:
                 there[own] = one.path
-                self._tell(group, own, one)
+                self._tell(group, own, one, there)
             elif not own or there[own] == one.path or one.said not in self._said(group, own)[-1:]:
                 new.append(one)  # else the next file of the page shows it, and this one could not be written
         for one in new:
@@ -179,7 +226,7 @@ class Comparison:
             twins = [memory.id for memory in missing if mirror.says(group.place, memory) == one.said]
             there[twins[0] if twins else self._add(group, one, there)] = one.path
         for id_ in (id_ for id_ in group.base if id_ not in there):
-            self._tell(group, id_, None)
+            self._tell(group, id_, None, there)
 
     def _said(self, group: Group, id_: str) -> list[dict[str, Any]]:
         """What the account has said of a memory, from what is known to have been shown until now."""
@@ -187,7 +234,7 @@ class Comparison:
         revisions = (memory for _, memory in self._state.history(id_) if memory.rev >= first)
         return [mirror.says(group.place, memory) for memory in revisions if not memory.gone]
 
-    def _tell(self, group: Group, id_: str, one: Found | None) -> None:
+    def _tell(self, group: Group, id_: str, one: Found | None, there: dict[str, str]) -> None:
         """Note what a person did to a memory that was shown or is named: nothing, an edit, a conflict."""
         memory, said, is_moved = self.view.live(id_), self._said(group, id_), id_ in self.moved
         action: Action = "remember" if memory is None else "revise"
@@ -201,7 +248,7 @@ class Comparison:
                 return
             is_free, one = True, replace(one, said=said[-1])  # what the account says now goes there
         if self._take == "theirs" and memory is None:
-            self._add(group, one, {})
+            there[self._add(group, one, there)] = one.path
         elif self._take == "theirs" or is_free:
             self._edit(group, action, one, memory)
         elif self._take is None:
@@ -242,10 +289,10 @@ class Comparison:
     def copies(self) -> dict[str, Ours]:
         """The account's side of every conflict, to be laid beside the file."""
         return {
-            self._copy_of(path): (replace(place, form="kept"), data, {})
+            self._copy_of(path): (replace(place, form="kept"), data, replace(now, ids={}))
             for group in self.groups
             if group.conflicts
-            for path, (place, data, _) in self._tree.rendered(group.place).items()
+            for path, (place, data, now) in self._tree.rendered(group.place).items()
             if data != self._disk.get(path)
         }
 
@@ -294,6 +341,9 @@ def sync(
                     _take_in(group, state, view, writer(group.place.scope))
 
         if writer is not None and any(group.edits for group in compared.groups):
+            new = [edit for group in compared.groups for edit, _ in group.edits if edit.action == "remember"]
+            base, new_ids = compared.manifest, {str(edit.id): edit.path for edit in new if edit.id}
+            tree.keep(replace(base, taken={**base.taken, **new_ids}))  # whoever dies before files show them
             tree.spine.commit(act, cause="sync", actor=writer(SHARED).actor)
         waiting = {g.place.path for g in compared.groups if g.is_held or (g.edits and not writer)}
         away = {id_ for id_, path in compared.moved.items() if path in waiting}  # not here, and not yet there

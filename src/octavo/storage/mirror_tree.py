@@ -31,21 +31,26 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 
 
 class Shown(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A file as it was last written: its hash, what it shows, and whether a person keeps newer words out."""
+    """A file as last written: its hash, what it shows, how often used; `is_behind` a person keeps it."""
 
     sha256: str
     ids: Mapping[str, int] = field(default_factory=dict)
+    uses: Mapping[str, int] = field(default_factory=dict)
     is_behind: bool = False
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
-    """What the mirror was at a version: the base that edits are told from."""
+    """What the mirror was at a version: the base that edits are told from.
+
+    `taken` are the new memories that a sync took from which files, until these show them.
+    """
 
     format: int = _FORMAT
     account: str = ""
     version: int = 0
     header: str = ""
     files: Mapping[str, Shown] = field(default_factory=dict)
+    taken: Mapping[str, str] = field(default_factory=dict)
 
 
 class Tree:
