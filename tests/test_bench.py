@@ -73,7 +73,6 @@ FILTERS = (
     {"kind": "fact", "limit": 10},
     {"kind": ("fact", "canon"), "layer": "semantic", "scope": "shared", "limit": 10},
     {"kind": "episode", "since": NOW, "until": NOW},
-    {"after": "01m7gfwmvs5g4wnva9pm", "limit": 10},
     {"from_sandbox": "sandbox_1"},
     {"topic": "profile/home"},
     {"category": "state", "tags": ("travel", "thai"), "limit": 10},
@@ -121,6 +120,7 @@ def lead_a_life(account):
 def ask_everything(reader):
     for filters in FILTERS:
         reader.memories(**filters)
+    reader.memories(after=reader.memories(limit=1)[0].id, limit=10)
     reader.recall("where does she live?"), reader.brief(), reader.brief("trees"), reader.stats()
 
 

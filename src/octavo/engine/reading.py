@@ -140,10 +140,9 @@ class Reader:
         **narrowing: Unpack[Narrowing],
     ) -> list[Memory]:
         """Live memories in the order of their events; `after` continues behind a memory's id."""
-        view = self._view()
+        view, chosen = self._view(), self._filter(kind, layer, **narrowing)
         place = None if after is None else behind(view.get(check_id(after, "after")), after, self.sees)
-        page = {"topic": topic, "limit": limit, "after": place, "newest": newest}
-        return list(view.memories(replace(self._filter(kind, layer, **narrowing), **page)))
+        return list(view.memories(replace(chosen, topic=topic, limit=limit, after=place, newest=newest)))
 
     def revisions(self, *, after: int = 0) -> list[Revision]:
         """Every revision that came in after a version, in the order they came, tombstones included."""
