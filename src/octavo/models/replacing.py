@@ -1,8 +1,8 @@
 """Whether the newer of two facts is what a question wants, by their words and their vectors together.
 
 "Wax is out, the table is full of mugs" replaces "our stall sells candles" though they share no word. A few
-small nets see what the words tell of a pair, how near question, older and newer lie, and the newer's vector;
-they were fitted once, on pairs of our own (`bench.replacing`).
+small nets see what the words tell of a pair, how near question, older and newer lie, the newer's vector and
+where it parts from the older's; they were fitted once, on pairs of our own (`bench.replacing`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class Scorer:
         has = np.zeros((len(pairs), len(cues)), dtype=np.float32)
         for place, (_, one, _, other) in enumerate(pairs):
             has[place, [*_cues_in(other) - _cues_in(one)]] = 1
-        seen = np.concatenate([told, cosines(asked, older, newer), has, product(newer, axes.T)], axis=1)
+        meant = product(newer, axes.T), product(newer - older, axes.T)
+        seen = np.concatenate([told, cosines(asked, older, newer), has, *meant], axis=1)
         lit = product(seen, lines[:, :-2].T) + lines[:, -2]
         lean = product(np.maximum(lit[:, :-1], 0), lines[:-1, -1]) + lit[:, -1]
         # What is put alike is another value or another thing: there the words have to agree.
@@ -86,11 +87,11 @@ def _cues_in(text: str) -> frozenset[int]:
 def _table() -> tuple[Mapping[str, int], Array, Array]:
     """The cues, each with its column; the axes; a line for each unit and one beside them.
 
-    A line has the features, the cosines, the cues and the axes, then its offset and what it counts.
+    A line has the features, the cosines, the cues and the axes twice, then its offset and what it counts.
     """
     folder = files("octavo.models")
     cues = {cue: n for n, cue in enumerate((folder / "replacing.txt").read_text("utf-8").splitlines())}
     numbers = np.frombuffer((folder / "replacing.bin").read_bytes(), dtype="<f2").astype(np.float32)
     axes, lines = np.split(numbers, [AXES * _DIMENSION])
-    width = len(row_of("", "", "")) + 4 + len(cues) + AXES + 2
+    width = len(row_of("", "", "")) + 4 + len(cues) + 2 * AXES + 2
     return cues, axes.reshape(AXES, _DIMENSION), lines.reshape(-1, width)
