@@ -25,7 +25,7 @@ from octavo.models.leanings import SHAPE, SHAPES, without
 SENTENCES = Path(__file__).with_name("leanings.json")
 ROWS = SENTENCES.with_name("orders.jsonl")
 CORPORA = SENTENCES.parent.parent / "tests" / "corpora"
-LEFT = ("verdict", "outside")  # hands that nothing is fitted on
+LEFT = ("verdict", "outside", "later")  # hands that nothing is fitted on
 LATER = ("hand_q", "hand_r")  # whose sentences recognise few more and take statements for orders
 STEPS, RATE, PUSH, RIDGE = 500, 9.0, 0.9, 1e-4
 ADVICE_RIDGE = 1e-3
